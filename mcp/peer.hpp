@@ -1,0 +1,66 @@
+#pragma once
+
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/json.hpp>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "async/async.hpp"
+#include "mcp/era.hpp"
+#include "mcp/protocol.hpp"
+
+namespace mcp {
+
+using async::awaitable;
+
+// Where the messages caused by one request go: stdout, one HTTP response, one event stream. Belongs
+// to the transport and outlives the Server::handle call it is given to.
+class Outbox {
+ public:
+  virtual ~Outbox() = default;
+
+  // Queues one message, in order; waits while the client reads too slowly for the transport's cap.
+  // Does nothing once the client is gone.
+  virtual awaitable<void> send(boost::json::object message) = 0;
+
+  // Queues a message that may be lost (progress, log): false, and nothing queued, while the client
+  // reads too slowly.
+  virtual bool offer(boost::json::object message) = 0;
+
+  // Whether requests of our own (legacy elicitation) can reach the client this way.
+  virtual bool carries_requests() const = 0;
+};
+
+// One client as the server knows it: what a legacy `initialize` settled, and the calls in flight.
+// A transport makes one per connection (or per legacy session) and keeps it until its calls ended.
+struct Peer {
+  struct InFlight {
+    boost::asio::cancellation_signal signal;
+    bool cancelled = false;  // this flag decides whether an answer is sent, never an error code
+  };
+
+  // Who is asking. Over stdio there is one: the user who started the process.
+  std::string principal = "local";
+  // The legacy session (Mcp-Session-Id, HTTP+SSE connection) that keys a default sandbox session.
+  // Empty over stdio and for modern HTTP.
+  std::string transport_session;
+  // Whether calls that name no session share one default session: true over stdio only.
+  bool has_default_session = false;
+
+  struct Legacy {
+    Revision revision;
+    boost::json::object capabilities;
+  };
+  std::optional<Legacy> legacy;  // set by `initialize`
+  std::optional<LogLevel> log_level;
+
+  std::map<std::string, InFlight> in_flight;  // by the id's JSON text
+
+  // Requests of ours that wait for the client's response, by their id.
+  struct Asked;
+  std::map<std::int64_t, Asked*> asked;
+  std::int64_t next_ask = 1;
+};
+
+}  // namespace mcp

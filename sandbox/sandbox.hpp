@@ -1,0 +1,102 @@
+#pragma once
+
+// The seam between sessions and whoever provides isolated Python.
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "async/async.hpp"
+#include "sandbox/execution.hpp"
+#include "sandbox/files.hpp"
+
+namespace sandbox {
+
+// The sandbox cannot be had: for the reader, with the remedy. Nothing was started.
+struct StartError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// All sizes in bytes. Zero is not "unlimited": every limit is always set.
+struct Limits {
+  std::uint64_t memory = 2ull << 30;      // of all processes together, and of one
+  std::uint64_t processes = 256;          // and threads
+  std::uint64_t open_files = 1024;        // per process
+  std::uint64_t tmp = 512ull << 20;       // /tmp and /dev/shm each; counts as memory too
+  std::uint64_t workspace = 4ull << 30;   // sampled: exceeding it ends the cell
+  std::uint64_t file = 2ull << 30;        // one file
+};
+
+// A Python environment on this machine that kernels run in.
+struct Template {
+  std::string name;
+  std::filesystem::path python;                // the interpreter to run, inside its environment
+  std::vector<std::filesystem::path> visible;  // host directories mounted read-only, same path inside
+  std::string description;                     // "Python 3.11.2, IPython 8.5.0" as far as known
+};
+
+struct SandboxSpec {
+  std::string name;                  // of the session: for cgroups and logs; [a-z0-9-]
+  std::filesystem::path workspace;   // exists, absolute; becomes /workspace
+  Template python;
+  Limits limits;
+  bool network = false;
+  std::vector<std::pair<std::string, std::string>> environment;  // beyond the fixed short list
+};
+
+struct Usage {
+  std::uint64_t memory = 0;       // bytes now
+  std::uint64_t memory_peak = 0;  // 0: unknown
+  std::uint64_t processes = 0;
+  double cpu_seconds = 0;
+};
+
+// One sandbox with its kernel. Destroying it kills every process in it at once.
+class Sandbox {
+ public:
+  virtual ~Sandbox() = default;
+
+  // As Kernel::run and Kernel::answer (kernel.hpp).
+  virtual awaitable<void> run(Execution& execution) = 0;
+  virtual awaitable<void> answer(Execution& execution, std::optional<std::string> value) = 0;
+
+  virtual bool alive() const = 0;
+  virtual std::string description() const = 0;  // "Python 3.11.2, IPython 8.5.0"
+  virtual Files& files() = 0;
+  virtual Usage usage() = 0;
+  virtual awaitable<void> close() = 0;  // within a second
+};
+
+struct Capabilities {
+  enum class Snapshot { none, files_only, exact };
+  Snapshot snapshot = Snapshot::none;
+  bool network_isolation = false;
+  bool memory_limit_exact = false;  // false: sampled
+};
+
+// One layer of the isolation, as `pykeep doctor` reports it.
+struct Layer {
+  enum class State { achieved, weaker, absent };
+  std::string name;      // "user namespace"
+  State state = State::absent;
+  std::string detail;    // what was found
+  std::string remedy;    // the exact fix; empty when achieved
+  bool required = true;  // absent and required: no sandbox is started
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  // A running sandbox whose kernel has answered. Throws StartError.
+  virtual awaitable<std::unique_ptr<Sandbox>> start(SandboxSpec spec) = 0;
+  // The files of a session that has no running sandbox.
+  virtual std::unique_ptr<Files> files(const SandboxSpec& spec) = 0;
+  virtual Capabilities capabilities() const = 0;
+  virtual awaitable<std::vector<Layer>> check() = 0;  // for doctor; tries everything for real
+};
+
+}  // namespace sandbox
