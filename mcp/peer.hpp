@@ -3,6 +3,7 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/json.hpp>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -21,8 +22,9 @@ class Outbox {
   virtual ~Outbox() = default;
 
   // Queues one message, in order; waits while the client reads too slowly for the transport's cap.
-  // Does nothing once the client is gone.
-  virtual awaitable<void> send(boost::json::object message) = 0;
+  // Does nothing once the client is gone. `message` is an object, or the array that answers a batch
+  // (2025-03-26).
+  virtual awaitable<void> send(boost::json::value message) = 0;
 
   // Queues a message that may be lost (progress, log): false, and nothing queued, while the client
   // reads too slowly.
@@ -37,7 +39,8 @@ class Outbox {
 struct Peer {
   struct InFlight {
     boost::asio::cancellation_signal signal;
-    bool cancelled = false;  // this flag decides whether an answer is sent, never an error code
+    bool cancelled = false;   // this flag decides whether an answer is sent, never an error code
+    bool cancellable = true;  // `initialize` is not
   };
 
   // Who is asking. Over stdio there is one: the user who started the process.
@@ -55,10 +58,16 @@ struct Peer {
   std::optional<Legacy> legacy;  // set by `initialize`
   std::optional<LogLevel> log_level;
 
-  std::map<std::string, InFlight> in_flight;  // by the id's JSON text
+  // By the id's JSON text. Shared with whoever emits a signal: the call may end, and so leave the
+  // map, while its signal is being emitted.
+  std::map<std::string, std::shared_ptr<InFlight>> in_flight;
 
   // Requests of ours that wait for the client's response, by their id.
-  struct Asked;
+  struct Asked {
+    explicit Asked(boost::asio::any_io_executor executor) : changed(executor) {}
+    async::Changed changed;
+    std::optional<boost::json::object> response;
+  };
   std::map<std::int64_t, Asked*> asked;
   std::int64_t next_ask = 1;
 };
