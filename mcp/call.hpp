@@ -46,9 +46,9 @@ class Call {
   // Whether the user behind this client can be asked (form elicitation).
   virtual bool can_ask() const = 0;
   // Asks the user. Legacy: sends elicitation/create and waits, at most `limit`, for the answer
-  // (a client that never answers counts as Action::cancel). Modern: throws InputRequired, which ends
-  // the request with an `input_required` result; the client's retry finds `state` in resumed().
-  // So call it where no lock is held, and be able to go on from `state`.
+  // (a client that never answers counts as Action::cancel). Modern: throws InputRequired, which
+  // ends the request with an `input_required` result; the client's retry finds `state` in
+  // resumed(). So call it where no lock is held, and be able to go on from `state`.
   virtual awaitable<Answer> ask(ElicitParams question, std::string state,
                                 std::chrono::milliseconds limit) = 0;
   // Set when this request is such a retry.

@@ -35,8 +35,8 @@ struct ResourceNotFound : std::runtime_error {
       : std::runtime_error("Resource not found: " + u), uri(std::move(u)) {}
 };
 
-// What the model should read and act on: becomes a tool result with isError. Say what happened, what
-// is still intact and what to do next.
+// What the model should read and act on: becomes a tool result with isError. Say what happened,
+// what is still intact and what to do next.
 struct ToolError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -155,19 +155,64 @@ struct SetLevelParams {
 };
 BOOST_DESCRIBE_STRUCT(SetLevelParams, (), (level))
 
+struct LoggingMessageParams {
+  LogLevel level;
+  std::string logger;
+  boost::json::value data;
+};
+BOOST_DESCRIBE_STRUCT(LoggingMessageParams, (), (level, logger, data))
+
+// ---- progress, cancellation ----
+
+struct ProgressParams {
+  boost::json::value progressToken;    // string or integer, as the client gave it
+  boost::json::value progress;         // number
+  std::optional<std::string> message;  // from 2025-03-26
+};
+BOOST_DESCRIBE_STRUCT(ProgressParams, (), (progressToken, progress, message))
+
+struct CancelledParams {
+  boost::json::value requestId;
+  std::optional<std::string> reason;
+};
+BOOST_DESCRIBE_STRUCT(CancelledParams, (), (requestId, reason))
+
 // ---- elicitation ----
 
 // A question to the user in form mode: one flat object schema (2.12).
 struct ElicitParams {
   std::string message;
   boost::json::object requestedSchema;
+  std::optional<std::string> mode;  // from 2025-11-25; filled in by the server
 };
-BOOST_DESCRIBE_STRUCT(ElicitParams, (), (message, requestedSchema))
+BOOST_DESCRIBE_STRUCT(ElicitParams, (), (mode, message, requestedSchema))
 
 struct ElicitResult {
   std::string action;  // accept | decline | cancel
   std::optional<boost::json::object> content;
 };
 BOOST_DESCRIBE_STRUCT(ElicitResult, (), (action, content))
+
+// ---- input_required (2026-07-28) ----
+
+// What the client adds to the params of a request that it makes again.
+struct RetryParams {
+  std::optional<std::string> requestState;
+  std::optional<boost::json::object> inputResponses;
+};
+BOOST_DESCRIBE_STRUCT(RetryParams, (), (requestState, inputResponses))
+
+struct InputRequest {
+  std::string method;
+  ElicitParams params;
+};
+BOOST_DESCRIBE_STRUCT(InputRequest, (), (method, params))
+
+struct InputRequiredResult {
+  std::string resultType = "input_required";
+  boost::json::object inputRequests;  // name -> InputRequest
+  std::string requestState;
+};
+BOOST_DESCRIBE_STRUCT(InputRequiredResult, (), (resultType, inputRequests, requestState))
 
 }  // namespace mcp

@@ -1,21 +1,22 @@
 #include "schemas/codec.hpp"
 
-namespace schemas::detail {
+namespace schemas {
+
+std::string clipped(std::string_view text) {
+  constexpr std::size_t kShown = 100;
+  if (text.size() <= kShown) return std::string(text);
+  std::size_t end = kShown;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // whole UTF-8
+  return std::string(text.substr(0, end)) + "…";
+}
+
+namespace detail {
 
 namespace {
 
-// Names are the client's text: long ones are shown in part.
-constexpr std::size_t kShownName = 100;
 // Longer than any number that fits a double, short enough to parse for nothing.
 constexpr std::size_t kLongestNumber = 64;
 constexpr double kExactDouble = 9007199254740992.0;  // 2^53
-
-std::string clipped(std::string_view name) {
-  if (name.size() <= kShownName) return std::string(name);
-  std::size_t end = kShownName;
-  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;  // whole UTF-8
-  return std::string(name.substr(0, end)) + "…";
-}
 
 }  // namespace
 
@@ -61,4 +62,6 @@ std::optional<Whole> whole(const json::value& in, const std::string& path) {
   return Whole{*number < 0, static_cast<std::uint64_t>(static_cast<std::int64_t>(*number))};
 }
 
-}  // namespace schemas::detail
+}  // namespace detail
+
+}  // namespace schemas

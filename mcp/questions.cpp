@@ -1,0 +1,86 @@
+#include "mcp/questions.hpp"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+namespace mcp {
+
+namespace json = boost::json;
+
+namespace {
+
+std::string new_token() {
+  std::array<unsigned char, 16> random;
+  // Up to 256 bytes come whole (random(4)).
+  if (getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size()))
+    throw std::system_error(errno, std::generic_category(), "getrandom");
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string token;
+  for (unsigned char byte : random) {
+    token += kDigits[byte >> 4];
+    token += kDigits[byte & 15];
+  }
+  return token;
+}
+
+std::size_t size_of(const Question& question) {
+  return json::serialize(question.arguments).size() +
+         json::serialize(question.params.requestedSchema).size() + question.state.size();
+}
+
+}  // namespace
+
+std::string Questions::open(Question question, Clock::time_point now) {
+  expire(now);
+  std::size_t bytes = size_of(question);
+  while (!open_.empty() && (open_.size() >= kMaxOpen || bytes_ + bytes > kMaxBytes)) erase_oldest();
+  std::string token = new_token();
+  Entry& entry = open_[token];
+  entry.question = std::move(question);
+  entry.asked = now;
+  entry.bytes = bytes;
+  bytes_ += bytes;
+  return token;
+}
+
+const Question* Questions::find(const std::string& token, const std::string& principal,
+                                const std::string& tool, const json::object& arguments,
+                                Clock::time_point now) {
+  expire(now);
+  auto found = open_.find(token);
+  if (found == open_.end()) return nullptr;
+  const Question& question = found->second.question;
+  bool same =
+      question.principal == principal && question.tool == tool && question.arguments == arguments;
+  return same ? &question : nullptr;
+}
+
+Question Questions::take(const std::string& token) {
+  auto found = open_.find(token);
+  Question question = std::move(found->second.question);
+  erase(found);
+  return question;
+}
+
+void Questions::expire(Clock::time_point now) {
+  for (auto next = open_.begin(); next != open_.end();) {
+    auto entry = next++;
+    if (now - entry->second.asked >= kLifetime) erase(entry);
+  }
+}
+
+void Questions::erase(std::map<std::string, Entry>::iterator entry) {
+  bytes_ -= entry->second.bytes;
+  open_.erase(entry);
+}
+
+void Questions::erase_oldest() {
+  auto older = [](const auto& a, const auto& b) { return a.second.asked < b.second.asked; };
+  erase(std::min_element(open_.begin(), open_.end(), older));
+}
+
+}  // namespace mcp
