@@ -23,8 +23,8 @@ struct Text {
   std::string bytes;
 };
 
-// One displayed result. All of it was chosen by code in the sandbox: nothing in it is to be trusted,
-// decoded or followed as a path.
+// One displayed result. All of it was chosen by code in the sandbox: nothing in it is to be
+// trusted, decoded or followed as a path.
 struct Display {
   struct Binary {
     std::string mime;
@@ -34,6 +34,7 @@ struct Display {
   std::vector<Binary> binary;
   boost::json::object metadata;
   bool is_result = false;  // the value of the cell's last expression
+  std::string display_id;  // what a later update names to replace it; empty: none
 };
 
 struct PythonError {
@@ -64,7 +65,7 @@ struct InputRequest {
 class Execution {
  public:
   enum class Status {
-    queued,         // waits for its session's turn
+    queued,  // waits for its session's turn
     running,
     waiting_input,  // `input` says for what
     // ended:
@@ -81,22 +82,23 @@ class Execution {
 
   Execution(boost::asio::any_io_executor executor, std::string id, std::string code);
 
-  std::string id;    // unguessable, unique in this process
+  std::string id;  // unguessable, unique in this process
   std::string code;
   std::optional<std::string> stdin_text;  // what sys.stdin holds, given up front
   bool can_ask = false;                   // whether input() may become a question to the user
   std::chrono::milliseconds timeout{0};
 
   Status status = Status::queued;
-  int number = 0;                 // In[n]; 0 until known
-  int generation = 0;             // the kernel start it ran in
+  int number = 0;      // In[n]; 0 until known
+  int generation = 0;  // the kernel start it ran in
   std::optional<InputRequest> input;
-  std::string cause;              // of a death, for the reader: "SIGSEGV (segmentation fault)"
-  bool kept = true;               // whether the kernel, and so every variable, lives on
-  std::vector<std::string> notes; // facts for the reader: "a child process was killed: memory limit"
+  std::string cause;  // of a death, for the reader: "SIGSEGV (segmentation fault)"
+  bool kept = true;   // whether the kernel, and so every variable, lives on
+  std::vector<std::string>
+      notes;  // facts for the reader: "a child process was killed: memory limit"
   std::chrono::steady_clock::time_point asked, started, ended;
-  std::uint64_t bytes_out = 0;    // of stdout and stderr, all of it
-  std::string full_output;        // workspace path of the whole text when a gap was made, or empty
+  std::uint64_t bytes_out = 0;  // of stdout and stderr, all of it
+  std::string full_output;      // workspace path of the whole text when a gap was made, or empty
 
   // In order. Bounded: past the caps a Gap stands where the middle was.
   std::deque<Output> outputs;

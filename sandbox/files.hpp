@@ -37,13 +37,15 @@ class Files {
   virtual ~Files() = default;
 
   virtual awaitable<FileInfo> stat(std::string path) = 0;
-  // What is in a directory, and below it down to `depth` levels (1 = itself); at most `cap` entries.
+  // What is in a directory, and below it down to `depth` levels (1 = itself); at most `cap`
+  // entries.
   virtual awaitable<Listing> list(std::string path, int depth, std::size_t cap) = 0;
   // At most `size` bytes from `offset`; shorter at the end of the file.
   virtual awaitable<std::string> read(std::string path, std::uint64_t offset, std::size_t size) = 0;
   // Creates or replaces a file, making its directories; the old one stays if writing fails.
   virtual awaitable<FileInfo> write(std::string path, std::string bytes) = 0;
-  // The same from an open host file, without holding it in memory; at most `cap` bytes, else FileError.
+  // The same from an open host file, without holding it in memory; at most `cap` bytes, else
+  // FileError.
   virtual awaitable<FileInfo> copy_in(std::string path, int host_fd, std::uint64_t cap) = 0;
   // Where the file is on this machine, for people beside it; empty if it is not on this machine.
   virtual std::string host_path(const std::string& path) const = 0;

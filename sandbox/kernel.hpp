@@ -11,9 +11,9 @@ namespace sandbox {
 
 // Bounds on what one execution may leave in the server's memory.
 struct OutputLimits {
-  std::size_t head_bytes = 64 << 10;  // of text, kept from the beginning
-  std::size_t tail_bytes = 64 << 10;  // kept from the end, once the head is full
-  std::size_t displays = 100;         // kept; the rest is counted
+  std::size_t head_bytes = 64 << 10;     // of text, kept from the beginning
+  std::size_t tail_bytes = 64 << 10;     // kept from the end, once the head is full
+  std::size_t displays = 100;            // kept; the rest is counted
   std::size_t display_bytes = 16 << 20;  // all displays of an execution together
   std::size_t background_bytes = 32 << 10;
 };
@@ -37,14 +37,15 @@ class Kernel {
          OutputLimits limits, Spill* spill);
   ~Kernel();  // close() was awaited, or the io_context is going away
 
-  // Waits for the kernel's `ready` frame, at most `limit`. Throws std::runtime_error with the reason
-  // and the end of its stderr when it died or did not come up.
+  // Waits for the kernel's `ready` frame, at most `limit`. Throws std::runtime_error with the
+  // reason and the end of its stderr when it died or did not come up.
   awaitable<void> ready(std::chrono::milliseconds limit);
 
   // Runs execution.code to its end and leaves the result in `execution`; returns when it has
-  // finished. Never throws for what the cell does. One at a time (the session's Turn). Stops the cell
-  // when execution.timeout has passed, or when a stop is requested: SIGINT; after 1 s SIGINT again
-  // and SIGKILL to its child processes; after 2 s SIGINT again; after 3 s the whole sandbox is killed
+  // finished. Never throws for what the cell does. One at a time (the session's Turn). Stops the
+  // cell when execution.timeout has passed, or when a stop is requested: SIGINT; after 1 s SIGINT
+  // again and SIGKILL to its child processes; after 2 s SIGINT again; after 3 s the whole sandbox
+  // is killed
   // (`kept` = false). If this coroutine itself is cancelled, the sandbox is killed.
   awaitable<void> run(Execution& execution);
 
@@ -61,7 +62,7 @@ class Kernel {
 
  private:
   class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;  // also held by the coroutine that reads the channel
 };
 
 }  // namespace sandbox

@@ -19,8 +19,8 @@ struct Frame {
 
 // How a kernel process ended, as the world outside saw it.
 struct Exit {
-  int code = 0;        // if it exited
-  int signal = 0;      // if a signal ended it
+  int code = 0;               // if it exited
+  int signal = 0;             // if a signal ended it
   bool memory_limit = false;  // the sandbox's memory limit killed something since the last look
   // For the reader, complete: "killed: memory limit of 2 GiB reached".
   std::string cause;
@@ -48,8 +48,9 @@ class KernelChannel {
  public:
   virtual ~KernelChannel() = default;  // kills the whole sandbox if it still runs; does not block
 
-  // The next event. After Violation or Closed only Closed follows. One caller at a time; a cancelled
-  // call loses nothing. At most 256 KiB of stream bytes an event, 1 MiB of header, 32 MiB of payload.
+  // The next event. After Violation or Closed only Closed follows. One caller at a time; a
+  // cancelled call loses nothing. At most 256 KiB of stream bytes an event, 1 MiB of header, 32 MiB
+  // of payload.
   virtual awaitable<KernelEvent> next() = 0;
   // An event that is already here, without waiting.
   virtual std::optional<KernelEvent> poll() = 0;

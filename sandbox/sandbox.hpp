@@ -23,25 +23,26 @@ struct StartError : std::runtime_error {
 
 // All sizes in bytes. Zero is not "unlimited": every limit is always set.
 struct Limits {
-  std::uint64_t memory = 2ull << 30;      // of all processes together, and of one
-  std::uint64_t processes = 256;          // and threads
-  std::uint64_t open_files = 1024;        // per process
-  std::uint64_t tmp = 512ull << 20;       // /tmp and /dev/shm each; counts as memory too
-  std::uint64_t workspace = 4ull << 30;   // sampled: exceeding it ends the cell
-  std::uint64_t file = 2ull << 30;        // one file
+  std::uint64_t memory = 2ull << 30;     // of all processes together, and of one
+  std::uint64_t processes = 256;         // and threads
+  std::uint64_t open_files = 1024;       // per process
+  std::uint64_t tmp = 512ull << 20;      // /tmp and /dev/shm each; counts as memory too
+  std::uint64_t workspace = 4ull << 30;  // sampled: exceeding it ends the cell
+  std::uint64_t file = 2ull << 30;       // one file
 };
 
 // A Python environment on this machine that kernels run in.
 struct Template {
   std::string name;
-  std::filesystem::path python;                // the interpreter to run, inside its environment
-  std::vector<std::filesystem::path> visible;  // host directories mounted read-only, same path inside
-  std::string description;                     // "Python 3.11.2, IPython 8.5.0" as far as known
+  std::filesystem::path python;  // the interpreter to run, inside its environment
+  std::vector<std::filesystem::path>
+      visible;              // host directories mounted read-only, same path inside
+  std::string description;  // "Python 3.11.2, IPython 8.5.0" as far as known
 };
 
 struct SandboxSpec {
-  std::string name;                  // of the session: for cgroups and logs; [a-z0-9-]
-  std::filesystem::path workspace;   // exists, absolute; becomes /workspace
+  std::string name;                 // of the session: for cgroups and logs; [a-z0-9-]
+  std::filesystem::path workspace;  // exists, absolute; becomes /workspace
   Template python;
   Limits limits;
   bool network = false;
@@ -81,7 +82,7 @@ struct Capabilities {
 // One layer of the isolation, as `pykeep doctor` reports it.
 struct Layer {
   enum class State { achieved, weaker, absent };
-  std::string name;      // "user namespace"
+  std::string name;  // "user namespace"
   State state = State::absent;
   std::string detail;    // what was found
   std::string remedy;    // the exact fix; empty when achieved

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace sandbox {
+
+// The greatest size <= `size` that does not cut a UTF-8 sequence in two; `size` itself where the
+// bytes around it are no UTF-8. `size` is at most bytes.size().
+std::size_t whole_characters(std::string_view bytes, std::size_t size);
+
+// The end of `bytes`, at most `size` of them, fit for an error message: one that a person reads in
+// a terminal and that becomes JSON. Control characters are dropped, what is not UTF-8 becomes '?'.
+std::string readable_end(std::string_view bytes, std::size_t size);
+
+}  // namespace sandbox
