@@ -40,7 +40,7 @@ def before(code: str, start: int) -> str:
     """The same full expression to the left of the co_await, from an enclosing brace of its own on."""
     depth = 0
     for at in range(start - 1, -1, -1):
-        if code[at] in ";}" and depth == 0:
+        if code[at] in ";}" and depth <= 0:
             return code[at + 1 : start]
         if code[at] in CLOSING:
             depth += 1

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace transcripts {
+
+// One line of a transcript with its continuation lines.
+struct Step {
+  enum class Kind { prose, option, send, expect, expect_any_order, expect_repeated, wait };
+  Kind kind;
+  std::string text;  // without its mark, continuation lines joined
+  std::string raw;   // as in the file, for writing it back
+  int line;
+};
+
+// Throws std::runtime_error that names the line.
+std::vector<Step> read_script(const std::filesystem::path& file);
+
+void write_script(const std::filesystem::path& file, const std::vector<Step>& steps);
+
+}  // namespace transcripts
