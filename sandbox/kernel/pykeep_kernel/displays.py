@@ -1,0 +1,272 @@
+"""Turns what IPython displays into `display` frames: one image to budget, bounded texts."""
+
+import base64
+import json
+import os
+import sys
+
+from IPython.core.displayhook import DisplayHook
+from IPython.core.displaypub import DisplayPublisher
+from IPython.core.formatters import DisplayFormatter
+
+from pykeep_kernel import images
+
+PLAIN_LIMIT = 64_000  # characters of text/plain
+TEXT_LIMIT = 200_000  # bytes of any other type; more goes to a file
+FRAME_LIMIT = 700_000  # bytes of all texts together: a frame's header is limited to 1 MiB
+_WAITING_LIMIT = 16
+_KEPT_RESULTS = 3
+
+_IMAGE_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
+_EXTENSIONS = {
+    "image/png": "png",
+    "image/jpeg": "jpg",
+    "image/webp": "webp",
+    "image/gif": "gif",
+    "image/svg+xml": "svg",
+    "text/html": "html",
+    "text/markdown": "md",
+    "text/latex": "tex",
+    "application/pdf": "pdf",
+    "application/javascript": "js",
+}
+
+
+class Displays:
+    """Sends the displays of one cell after the other."""
+
+    def __init__(self, link, workspace):
+        self._link = link
+        self._workspace = workspace
+        self._cell = None  # the number of the running cell
+        self._count = 0  # its execution count
+        self._files = 0
+        self._budget = images.Budget()
+        self._spent = {}  # display id -> bytes of its image, given back when it is updated
+        self._waiting = []  # from background threads, while no cell runs
+
+    def begin(self, cell, count):
+        self._cell = cell
+        self._count = count
+        self._files = 0
+        self._budget = images.Budget()
+        self._spent = {}
+        waiting, self._waiting = self._waiting, []
+        for arguments in waiting:
+            self.show(*arguments)
+
+    def end(self):
+        self._cell = None
+
+    def show(self, data, metadata=None, result=False, display_id=None, update=False):
+        """Sends a MIME bundle. Never raises for what is in it."""
+        if self._link.dead:
+            return
+        if self._cell is None:
+            if len(self._waiting) < _WAITING_LIMIT:
+                self._waiting.append((data, metadata, result, display_id, update))
+            return
+        texts, binary, about = self._prepare(dict(data), metadata or {}, display_id)
+        header = {
+            "ev": "display",
+            "id": self._cell,
+            "data": texts,
+            "binary": [{"mime": mime, "length": len(blob)} for mime, blob in binary],
+            "metadata": about,
+            "result": bool(result),
+            "update": bool(update),
+        }
+        if display_id is not None:
+            header["display_id"] = str(display_id)[:200]
+        self._link.send(header, b"".join(blob for _, blob in binary))
+
+    def _prepare(self, data, metadata, display_id):
+        about = {}
+        binary = []
+        texts = {}
+        chosen = next((mime for mime in _IMAGE_TYPES if data.get(mime)), None)
+        if chosen:
+            binary, about, note = self._image(chosen, data[chosen], metadata, display_id)
+            if note:
+                texts["text/plain"] = note
+        room = FRAME_LIMIT
+        for mime in sorted(data, key=lambda mime: mime != "text/plain"):
+            value = data[mime]
+            if mime in _IMAGE_TYPES or value is None:
+                continue
+            text, blob = _as_text(value)
+            if mime == "text/plain":
+                text = bounded(text, PLAIN_LIMIT)
+                text = f"{texts[mime]}\n{text}" if mime in texts else text
+            size = len(json.dumps(text, ensure_ascii=False)) if len(text) < TEXT_LIMIT else None
+            if blob is None and size is not None and 4 * size <= 4 * min(TEXT_LIMIT, room):
+                size = len(json.dumps(text, ensure_ascii=False).encode("utf-8", "pykeep"))
+            if blob is not None or size is None or size > room:
+                file = self.save(mime, text.encode("utf-8", "pykeep") if blob is None else blob)
+                note = f"[{mime}, too large to send: {file or 'could not be saved'}]"
+                texts["text/plain"] = f"{texts.get('text/plain', '')}\n{note}".lstrip("\n")
+                continue
+            room -= size
+            texts[mime] = text
+        return texts, binary, about
+
+    def _image(self, mime, value, metadata, display_id):
+        """(binary, metadata, text instead of the image) for one image."""
+        hints = metadata.get("image") if isinstance(metadata.get("image"), dict) else {}
+        about = {key: str(hints[key])[:300] for key in ("title", "axes") if hints.get(key)}
+        try:
+            blob = value if isinstance(value, bytes) else base64.b64decode(value)
+            self._budget.spend(-self._spent.pop(display_id, 0))
+            share = self._budget.share()
+            if not share:
+                return [], {}, self._left_out(mime, blob, about)
+            fitted = images.fit(blob, share)
+        except Exception as error:
+            return [], {}, f"[an {mime} that could not be read: {error!r}]"
+        self._budget.spend(len(fitted.data))
+        if display_id is not None:
+            self._spent[display_id] = len(fitted.data)
+        about.update(width=fitted.width, height=fitted.height, reduced=fitted.reduced)
+        if fitted.reduced or hints.get("keep"):
+            file = self.save(mime, blob)
+            if file:
+                about["file"] = file
+        return [(fitted.mime, fitted.data)], {"image": about}, None
+
+    def _left_out(self, mime, blob, about):
+        title = f' "{about["title"]}"' if about.get("title") else ""
+        file = self.save(mime, blob)
+        where = f"it is in {file}" if file else "and it could not be saved to a file"
+        return f"[image{title} not shown: this cell's images are at their limit in bytes; {where}]"
+
+    def save(self, mime, blob):
+        """Keeps bytes in the workspace's outputs/; the path from the workspace, or None."""
+        self._files += 1
+        extension = _EXTENSIONS.get(mime) or ("json" if "json" in mime else "txt")
+        name = f"outputs/{self._count}-{self._files}.{extension}"
+        try:
+            os.makedirs(os.path.join(self._workspace, "outputs"), exist_ok=True)
+            with open(os.path.join(self._workspace, name), "wb") as file:
+                file.write(blob)
+        except OSError:
+            return None
+        return name
+
+
+def _as_text(value):
+    """(text, None), or (description, bytes) for what is no text."""
+    if isinstance(value, str):
+        return value, None
+    if isinstance(value, (bytes, bytearray)):
+        return "", bytes(value)
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str), None
+    except (TypeError, ValueError):
+        return str(value), None
+
+
+def bounded(text, limit):
+    if len(text) <= limit:
+        return text
+    head, tail = limit * 3 // 4, limit // 4
+    return f"{text[:head]}\n[... {len(text) - head - tail:,} characters left out ...]\n{text[-tail:]}"
+
+
+class Publisher(DisplayPublisher):
+    """Where display() and friends end. `displays` is set by the shell."""
+
+    displays = None
+
+    def publish(self, data, metadata=None, *, transient=None, update=False, **_old_arguments):
+        display_id = (transient or {}).get("display_id")
+        self.displays.show(data, metadata, False, display_id, update)
+
+    def clear_output(self, wait=False):
+        """Nothing to clear: the reader sees a cell's outputs once it has ended, in order."""
+
+
+class Formatter(DisplayFormatter):
+    """IPython's formatter; types of well-known libraries go to our own renderers first."""
+
+    # (module, class) -> (module of ours, function): object -> (data, metadata) or None
+    renderers = {
+        ("matplotlib.figure", "Figure"): ("figures", "render"),
+        ("pandas.core.frame", "DataFrame"): ("tables", "render_frame"),
+        ("pandas", "DataFrame"): ("tables", "render_frame"),
+        ("pandas.core.series", "Series"): ("tables", "render_series"),
+        ("pandas", "Series"): ("tables", "render_series"),
+        ("plotly.basedatatypes", "BaseFigure"): ("plots", "render"),
+        ("PIL.Image", "Image"): ("pictures", "render"),
+    }
+    _simple = frozenset((int, float, bool, complex, str, bytes))
+
+    def format(self, obj, include=None, exclude=None):
+        kind = type(obj)
+        if kind in self._simple:
+            return {"text/plain": self.formatters["text/plain"](obj)}, {}
+        for ancestor in kind.__mro__:
+            renderer = self.renderers.get((ancestor.__module__, ancestor.__name__))
+            if renderer is not None:
+                module = __import__(f"pykeep_kernel.{renderer[0]}", fromlist=[renderer[1]])
+                bundle = getattr(module, renderer[1])(obj)
+                if bundle is not None:
+                    return bundle
+        return self._general(obj, include, exclude)
+
+    def _general(self, obj, include, exclude):
+        shell = self.parent
+        shell.repr_errors = errors = []
+        try:
+            data, metadata = super().format(obj, include, exclude)
+        finally:
+            shell.repr_errors = None
+        if errors and not data:
+            reason = f"{type(errors[0]).__name__}: {errors[0]}"
+            data = {"text/plain": f"<{type(obj).__name__} object; its repr raised {reason}>"}
+        return data, metadata
+
+
+class Hook(DisplayHook):
+    """Sends the value of a cell's last expression; keeps `_`, `__`, `___` and no more alive."""
+
+    displays = None
+
+    def __call__(self, result=None):
+        self.check_for_underscore()
+        if result is None or self._ends_with_semicolon() and self.quiet():
+            return
+        data, metadata = self.shell.display_formatter.format(result)
+        self.update_user_ns(result)
+        self.fill_exec_result(result)
+        if data:
+            self.displays.show(data, metadata, result=True)
+
+    def _ends_with_semicolon(self):
+        sources = self.shell.history_manager.input_hist_parsed
+        return ";" in sources[-1].rpartition("\n")[2] if sources else False
+
+    def update_user_ns(self, result):
+        # IPython's own keeps 1,000 results alive, whole data frames among them.
+        names = self.shell.user_ns
+        outputs = names.get("_oh")
+        if not isinstance(outputs, dict) or result is outputs:
+            return
+        outputs[self.prompt_count] = result
+        while len(outputs) > _KEPT_RESULTS:
+            del outputs[next(iter(outputs))]
+        if "_" in __import__("builtins").__dict__:
+            return  # gettext's
+        for name, attribute in (("___", "__"), ("__", "_"), ("_", None)):
+            value = result if attribute is None else getattr(self, attribute)
+            known = getattr(self, name)
+            if names.get(name, known) is known:  # else it is the user's own variable
+                setattr(self, name, value)
+                names[name] = value
+
+
+def flush_figures():
+    """At the end of a cell: shows the matplotlib figures that were not shown yet."""
+    if "matplotlib.pyplot" in sys.modules:
+        from pykeep_kernel import figures
+
+        figures.flush()

@@ -1,0 +1,94 @@
+"""Frames on descriptor 3: how the kernel and the server talk (docs/kernel-link.md, "Frames")."""
+
+import json
+import os
+import select
+import struct
+import sys
+import threading
+
+FD = 3
+_SIZES = struct.Struct("<II")
+
+
+class Link:
+    """Sends and receives whole frames; only the process that opened it can."""
+
+    def __init__(self, interrupts, before_send):
+        self._interrupts = interrupts
+        self._before_send = before_send  # flushes what must arrive before a frame
+        self._lock = threading.Lock()
+        self._identity = self._look()
+        self.dead = False  # in a forked child: it must never speak
+        os.set_inheritable(FD, False)
+
+    def _look(self):
+        status = os.fstat(FD)
+        return status.st_dev, status.st_ino
+
+    def _check(self):
+        # A cell may have closed descriptor 3, and the number may now be one of its own files.
+        try:
+            intact = self._look() == self._identity
+        except OSError:
+            intact = False
+        if not intact:
+            os.write(2, b"pykeep: the cell closed descriptor 3, the kernel's own connection\n")
+            os._exit(70)
+
+    def close_in_child(self):
+        self.dead = True
+        self._lock = threading.Lock()
+        try:
+            if self._look() == self._identity:
+                os.close(FD)
+        except OSError:
+            pass
+
+    def send(self, header, payload=b""):
+        """Sends one frame, never torn by an interrupt. Does nothing in a forked child."""
+        if self.dead:
+            return
+        text = json.dumps(header, ensure_ascii=False, separators=(",", ":"))
+        encoded = text.encode("utf-8", "pykeep")
+        with self._interrupts.held, self._lock:
+            self._before_send()
+            self._check()
+            data = memoryview(_SIZES.pack(len(encoded), len(payload)) + encoded + payload)
+            while data:
+                data = data[os.write(FD, data):]
+
+    def receive(self):
+        """The next frame's header, or None at the end. Interruptible until a frame begins."""
+        self._check()
+        select.select([FD], [], [])
+        with self._interrupts.held:
+            sizes = self._read(_SIZES.size)
+            if sizes is None:
+                return None
+            header_size, payload_size = _SIZES.unpack(sizes)
+            header = self._read(header_size)
+            payload = self._read(payload_size)
+            if header is None or payload is None:
+                return None
+            return json.loads(header)
+
+    def _read(self, size):
+        parts = []
+        while size:
+            try:
+                part = os.read(FD, min(size, 1 << 20))
+            except ConnectionError:
+                return None
+            if not part:
+                return None
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+
+def connect(interrupts, before_send):
+    try:
+        return Link(interrupts, before_send)
+    except OSError:
+        sys.exit("pykeep: descriptor 3 is not open: this program is started by the pykeep server")

@@ -1,0 +1,69 @@
+"""%pip: installs into the session's own directory, layered over a read-only environment.
+
+The environment comes first on sys.path: an installed package adds to it and cannot replace (and
+break) what the kernel itself runs on.
+"""
+
+import importlib
+import os
+import shlex
+import site
+import subprocess
+import sys
+import sysconfig
+
+_FAST_FAILURE = {"PIP_RETRIES": "0", "PIP_TIMEOUT": "2"}
+
+
+class Packages:
+    def __init__(self, workspace):
+        self._prefix = os.path.join(workspace, ".packages")
+        variables = {"base": self._prefix, "platbase": self._prefix}
+        self._site = sysconfig.get_path("purelib", "posix_prefix", variables)
+
+    def install(self):
+        """Makes pip, also as `!pip` or a subprocess, install where this session finds it."""
+        os.environ.setdefault("PIP_PREFIX", self._prefix)
+        os.environ.setdefault("PIP_DISABLE_PIP_VERSION_CHECK", "1")
+        os.environ.setdefault("PIP_NO_INPUT", "1")
+        os.environ.setdefault("PIP_NO_WARN_SCRIPT_LOCATION", "1")
+        os.environ.setdefault("PIP_PROGRESS_BAR", "off")
+        os.environ.setdefault("PIP_ROOT_USER_ACTION", "ignore")
+        os.environ.setdefault("PYTHONPATH", self._site)
+        scripts = os.path.join(self._prefix, "bin")
+        os.environ["PATH"] = os.environ.get("PATH", os.defpath) + os.pathsep + scripts
+        self.refresh()
+
+    def refresh(self):
+        """After an installation: what is new can be imported at once, .pth files included."""
+        if os.path.isdir(self._site):
+            if self._site in sys.path:
+                site.addsitedir(self._site, set(sys.path) - {self._site})
+            else:
+                site.addsitedir(self._site)
+        importlib.invalidate_caches()
+
+    def pip(self, line):
+        """The %pip magic: runs pip with the kernel's interpreter."""
+        environment = dict(os.environ)
+        if not _has_network():
+            environment.update(_FAST_FAILURE)
+        command = [sys.executable, "-m", "pip", *shlex.split(line)]
+        code = subprocess.call(command, stdin=subprocess.DEVNULL, env=environment)
+        self.refresh()
+        if code:
+            sys.stderr.write(f"%pip ended with exit code {code}; nothing that worked before is lost\n")
+        return code
+
+
+def _has_network():
+    """Whether there is any route but the loopback's: without one, waiting is pointless."""
+    for name, skipped in (("/proc/net/route", 1), ("/proc/net/ipv6_route", 0)):
+        try:
+            with open(name, encoding="ascii") as file:
+                lines = file.read().splitlines()[skipped:]
+        except OSError:
+            continue
+        if any(line.split()[-1 if not skipped else 0] != "lo" for line in lines if line.split()):
+            return True
+    return False

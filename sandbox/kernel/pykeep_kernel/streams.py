@@ -1,0 +1,130 @@
+"""sys.stdout and sys.stderr: real files on descriptors 1 and 2, buffered for speed, flushed for order."""
+
+import codecs
+import io
+import os
+import sys
+import time
+
+# A line is flushed at once while there is credit. A cell that prints faster than that is flushed
+# once a window, so that 100,000 prints cost a few hundred system calls and not 100,000.
+_WINDOW_SECONDS = 0.1
+_LINES_PER_WINDOW = 100
+
+_streams = {}
+_originals = {}  # descriptor -> (a spare copy of it, its identity)
+
+
+def _replacement(error):
+    """Lone surrogates (print("\\ud800"), undecodable file names) become U+FFFD."""
+    return "\ufffd" * (error.end - error.start), error.end
+
+
+codecs.register_error("pykeep", _replacement)
+
+
+class Stream(io.TextIOWrapper):
+    def __init__(self, fd, name):
+        raw = io.FileIO(fd, "w", closefd=False)
+        raw.name = name
+        super().__init__(
+            io.BufferedWriter(raw, 1 << 16),
+            encoding="utf-8",
+            errors="pykeep",
+            newline="\n",
+            write_through=True,
+        )
+        self.mode = "w"
+        self._window_end = 0.0
+        self._credit = 0
+
+    def write(self, text):
+        written = super().write(text)
+        now = time.monotonic()
+        if now >= self._window_end:
+            self._window_end = now + _WINDOW_SECONDS
+            self._credit = _LINES_PER_WINDOW
+            self.flush()
+        elif self._credit and text[-1:] in ("\n", "\r"):
+            self._credit -= 1
+            self.flush()
+        return written
+
+
+def install():
+    for fd, attribute in ((1, "stdout"), (2, "stderr")):
+        spare = os.dup(fd)  # close-on-exec
+        _originals[fd] = (spare, _identity(spare))
+        _streams[attribute] = Stream(fd, f"<{attribute}>")
+        setattr(sys, attribute, _streams[attribute])
+        setattr(sys, f"__{attribute}__", _streams[attribute])
+    sys.addaudithook(_before_child)
+
+
+def _identity(fd):
+    status = os.fstat(fd)
+    return status.st_dev, status.st_ino
+
+
+def _before_child(event, _arguments):
+    # What was printed before a child process starts comes before what the child prints.
+    if event == "subprocess.Popen" or event == "os.system" or event == "os.posix_spawn":
+        flush()
+
+
+def restore():
+    """Before each cell: descriptors 1 and 2 lead to the server again, whatever the last cell did.
+
+    A working object that the user put into sys.stdout stays (as in a notebook); a closed one goes.
+    """
+    for fd, (spare, identity) in _originals.items():
+        try:
+            intact = _identity(fd) == identity
+        except OSError:
+            intact = False
+        if not intact:
+            try:
+                os.dup2(spare, fd)
+            except OSError:
+                pass  # the spare was closed as well: nothing is left to restore from
+    for attribute, stream in list(_streams.items()):
+        if stream.closed:
+            fd = 1 if attribute == "stdout" else 2
+            stream = _streams[attribute] = Stream(fd, f"<{attribute}>")
+            setattr(sys, f"__{attribute}__", stream)
+        current = getattr(sys, attribute, None)
+        if current is not stream and not _usable(current):
+            setattr(sys, attribute, stream)
+
+
+def _usable(stream):
+    try:
+        return callable(stream.write) and not getattr(stream, "closed", False)
+    except Exception:
+        return False
+
+
+def flush():
+    """Brings everything printed so far to the pipes; never fails."""
+    for stream in (sys.stdout, sys.stderr, _streams["stdout"], _streams["stderr"]):
+        try:
+            stream.flush()
+        except Exception:
+            pass  # closed, replaced by something odd, or its descriptor is gone
+    # C code called through ctypes may have text in stdio's buffers.
+    ctypes = sys.modules.get("ctypes")
+    if ctypes is not None:
+        try:
+            ctypes.pythonapi.fflush(None)
+        except Exception:
+            pass
+
+
+def write_error(text):
+    """Writes to the kernel's own stderr, after everything printed so far."""
+    flush()
+    try:
+        _streams["stderr"].write(text)
+        _streams["stderr"].flush()
+    except Exception:
+        pass
