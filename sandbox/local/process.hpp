@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sandbox/sandbox.hpp"
@@ -28,15 +29,16 @@ class Fd {
 };
 
 // A sandboxed program, just started, and its ends. Movable; destroying it kills the sandbox (by its
-// cgroup if it has one, and by pid 1 of its pid namespace) without waiting, and releases its cgroup.
+// cgroup if it has one, and by pid 1 of its pid namespace) without waiting, and releases its
+// cgroup.
 class Process {
  public:
   virtual ~Process() = default;
 
-  Fd link;    // our end of the AF_UNIX stream on its descriptor 3 (kernel link), non-blocking
-  Fd out;     // read end of its stdout, non-blocking
-  Fd err;     // read end of its stderr, non-blocking
-  Fd pidfd;   // of bwrap's outer process: readable once everything in the sandbox has ended
+  Fd link;   // our end of the AF_UNIX stream on its descriptor 3 (kernel link), non-blocking
+  Fd out;    // read end of its stdout, non-blocking
+  Fd err;    // read end of its stderr, non-blocking
+  Fd pidfd;  // of bwrap's outer process: readable once everything in the sandbox has ended
 
   virtual void interrupt() = 0;      // SIGINT to the program itself (pid 2 inside)
   virtual void kill_children() = 0;  // SIGKILL to all in the sandbox but the program and its init
@@ -46,10 +48,17 @@ class Process {
   virtual int wait_status() = 0;
   virtual std::uint64_t memory_kills() = 0;  // by the limit, so far
   virtual Usage usage() = 0;
+
+  // Where the kernel cannot limit the memory of all processes together, somebody has to look and
+  // act: then is_sampled() is true, and watch() (watchdog.hpp) is to run as long as the process
+  // does.
+  virtual bool is_sampled() const = 0;
+  virtual void enforce() = 0;  // kills the biggest process if the limit is exceeded right now
 };
 
 // Starts `argv` (paths inside) in a fresh sandbox for `spec`. To be called from the main thread
-// (PR_SET_PDEATHSIG is per thread). Blocks only for the spawn, a few milliseconds. Throws StartError.
+// (PR_SET_PDEATHSIG is per thread). Blocks only for the spawn, a few milliseconds. Throws
+// StartError.
 std::unique_ptr<Process> launch(const SandboxSpec& spec, const std::vector<std::string>& argv,
                                 const std::filesystem::path& kernel_package);
 
