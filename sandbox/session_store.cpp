@@ -1,0 +1,273 @@
+#include "sandbox/session_store.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/describe.hpp>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "schemas/codec.hpp"
+
+namespace sandbox {
+
+namespace fs = std::filesystem;
+namespace json = boost::json;
+
+BOOST_DESCRIBE_STRUCT(SessionRecord, (),
+                      (id, principal, name, python, network, generation, created, used))
+
+namespace {
+
+constexpr std::uintmax_t kMaxRecord = 64 << 10;
+
+[[noreturn]] void fail(const std::string& what, const fs::path& path, int error) {
+  std::string advice;
+  if (error == ENOSPC || error == EDQUOT) advice = " Free some space; nothing was changed.";
+  if (error == EROFS || error == EACCES || error == EPERM)
+    advice = " Make it writable for this user, or choose another place with --state-dir.";
+  throw StoreError("Cannot " + what + " " + path.string() + ": " + std::strerror(error) + "." +
+                   advice);
+}
+
+void make_private_directory(const fs::path& path) {
+  if (mkdir(path.c_str(), 0700) == 0) return;
+  if (errno != EEXIST) fail("create", path, errno);
+  struct stat info;
+  if (lstat(path.c_str(), &info) != 0) fail("use", path, errno);
+  if (!S_ISDIR(info.st_mode)) fail("use", path, ENOTDIR);
+  if (info.st_uid != geteuid())
+    throw StoreError("The state directory " + path.string() +
+                     " belongs to another user. Choose another place with --state-dir.");
+}
+
+void make_private_directories(const fs::path& path) {
+  if (path.has_parent_path() && path != path.root_path() && !fs::exists(path.parent_path())) {
+    std::error_code failed;
+    fs::create_directories(path.parent_path(), failed);
+    if (failed) fail("create", path.parent_path(), failed.value());
+  }
+  make_private_directory(path);
+}
+
+int open_lock(const fs::path& directory) {
+  fs::path path = directory / "lock";
+  int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) fail("open", path, errno);
+  return fd;
+}
+
+void write_synced(const fs::path& path, const std::string& text) {
+  int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) fail("write", path, errno);
+  ssize_t written = write(fd, text.data(), text.size());
+  int error = written < 0 ? errno : written != static_cast<ssize_t>(text.size()) ? ENOSPC : 0;
+  if (!error && fsync(fd) != 0) error = errno;
+  close(fd);
+  if (!error) return;
+  unlink(path.c_str());
+  fail("write", path, error);
+}
+
+void write_record(const fs::path& directory, const SessionRecord& record) {
+  fs::path aside = directory / "session.json.new";
+  write_synced(aside, json::serialize(schemas::encode(record)) + "\n");
+  fs::path path = directory / "session.json";
+  if (rename(aside.c_str(), path.c_str()) != 0) fail("write", path, errno);
+}
+
+// nullopt for anything that is not a whole, sound record of this very directory.
+std::optional<SessionRecord> read_record(const fs::path& directory) {
+  std::error_code absent;
+  fs::path path = directory / "session.json";
+  if (fs::file_size(path, absent) > kMaxRecord || absent) return std::nullopt;
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  boost::system::error_code malformed;
+  json::value value = json::parse(text.str(), malformed);
+  if (malformed) return std::nullopt;
+  try {
+    auto record = schemas::decode<SessionRecord>(value);
+    if (record.id != directory.filename()) return std::nullopt;
+    return record;
+  } catch (const schemas::DecodeError&) {
+    return std::nullopt;  // written by another version, or damaged: not a session of ours
+  }
+}
+
+bool is_id(const std::string& text) {
+  auto fits = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
+  return !text.empty() && text.size() <= 64 && std::ranges::all_of(text, fits);
+}
+
+std::uint64_t size_of(const fs::path& directory) {
+  std::uint64_t total = 0;
+  std::error_code ignored;
+  auto options = fs::directory_options::skip_permission_denied;
+  for (auto entry = fs::recursive_directory_iterator(directory, options, ignored);
+       entry != fs::recursive_directory_iterator(); entry.increment(ignored)) {
+    if (ignored) break;
+    struct stat info;
+    if (lstat(entry->path().c_str(), &info) == 0)
+      total += static_cast<std::uint64_t>(info.st_blocks) * 512;
+  }
+  return total;
+}
+
+std::int64_t modified(const fs::path& path) {
+  struct stat info;
+  return lstat(path.c_str(), &info) == 0 ? info.st_mtime : 0;
+}
+
+// Also where code in the sandbox has taken the permissions off its directories.
+void remove_tree(const fs::path& directory) {
+  std::error_code failed;
+  fs::remove_all(directory, failed);
+  if (!failed) return;
+  for (auto entry = fs::recursive_directory_iterator(directory, failed);
+       !failed && entry != fs::recursive_directory_iterator(); entry.increment(failed)) {
+    std::error_code ignored;
+    bool is_directory = fs::is_directory(entry->symlink_status(ignored));
+    if (is_directory) fs::permissions(entry->path(), fs::perms::owner_all, ignored);
+  }
+  fs::remove_all(directory, failed);
+}
+
+// The record goes first: without it the directory is no session any more, whatever fails after.
+void remove_session(const fs::path& directory) {
+  std::error_code ignored;
+  fs::remove(directory / "session.json", ignored);
+  remove_tree(directory);
+}
+
+}  // namespace
+
+SessionLease::SessionLease(SessionRecord r, fs::path d, int lock_fd)
+    : record(std::move(r)), directory(std::move(d)), lock_fd_(lock_fd) {}
+
+SessionLease::SessionLease(SessionLease&& other) noexcept
+    : record(std::move(other.record)),
+      directory(std::move(other.directory)),
+      lock_fd_(std::exchange(other.lock_fd_, -1)) {}
+
+SessionLease& SessionLease::operator=(SessionLease&& other) noexcept {
+  std::swap(record, other.record);
+  std::swap(directory, other.directory);
+  std::swap(lock_fd_, other.lock_fd_);
+  return *this;
+}
+
+SessionLease::~SessionLease() {
+  if (lock_fd_ >= 0) close(lock_fd_);
+}
+
+SessionStore::SessionStore(fs::path root) : root_(std::move(root)) {}
+
+SessionLease SessionStore::create(SessionRecord record) {
+  make_private_directories(root_);
+  make_private_directory(root_ / "sessions");
+  fs::path directory = root_ / "sessions" / record.id;
+  make_private_directory(directory);
+  int lock = open_lock(directory);
+  if (flock(lock, LOCK_EX | LOCK_NB) != 0) {
+    close(lock);
+    throw StoreError("The new session's directory " + directory.string() + " is already in use.");
+  }
+  SessionLease lease(std::move(record), directory, lock);
+  try {
+    make_private_directory(lease.workspace());
+    write_record(directory, lease.record);
+  } catch (const StoreError&) {
+    std::error_code ignored;
+    fs::remove_all(directory, ignored);
+    throw;
+  }
+  return lease;
+}
+
+SessionStore::Lookup SessionStore::open_directory(const fs::path& directory,
+                                                  const std::string& principal) {
+  Lookup lookup;
+  auto record = read_record(directory);
+  if (!record || record->principal != principal) return lookup;
+  int lock = open_lock(directory);
+  if (flock(lock, LOCK_EX | LOCK_NB) != 0) {
+    close(lock);
+    lookup.state = Lookup::State::busy;
+    return lookup;
+  }
+  SessionLease lease(std::move(*record), directory, lock);
+  std::error_code absent;
+  if (!fs::is_directory(fs::symlink_status(lease.workspace(), absent))) return lookup;
+  lookup.state = Lookup::State::leased;
+  lookup.lease.emplace(std::move(lease));
+  return lookup;
+}
+
+SessionStore::Lookup SessionStore::open(const std::string& principal, const std::string& id) {
+  if (!is_id(id)) return {};
+  return open_directory(root_ / "sessions" / id, principal);
+}
+
+SessionStore::Lookup SessionStore::open_named(const std::string& principal,
+                                              const std::string& name) {
+  for (const SessionRecord& record : list(principal))
+    if (record.name == name) return open_directory(root_ / "sessions" / record.id, principal);
+  return {};
+}
+
+void SessionStore::save(const SessionLease& lease) { write_record(lease.directory, lease.record); }
+
+void SessionStore::remove(SessionLease lease) { remove_session(lease.directory); }
+
+std::vector<SessionRecord> SessionStore::list(const std::string& principal) const {
+  std::vector<SessionRecord> records;
+  std::error_code absent;
+  for (const auto& entry : fs::directory_iterator(root_ / "sessions", absent)) {
+    auto record = read_record(entry.path());
+    if (record && record->principal == principal) records.push_back(std::move(*record));
+  }
+  std::ranges::sort(records, [](const auto& a, const auto& b) { return a.used > b.used; });
+  return records;
+}
+
+int SessionStore::sweep(std::int64_t oldest, std::uint64_t cap) {
+  struct Candidate {
+    fs::path directory;
+    std::int64_t used;
+    std::uint64_t size;
+  };
+  std::vector<Candidate> candidates;
+  std::uint64_t total = 0;
+  std::error_code absent;
+  for (const auto& entry : fs::directory_iterator(root_ / "sessions", absent)) {
+    auto record = read_record(entry.path());
+    std::uint64_t size = size_of(entry.path());
+    // A directory without a record may be one that another process is just making.
+    std::int64_t used = record ? record->used : modified(entry.path());
+    candidates.push_back({entry.path(), used, size});
+    total += size;
+  }
+  std::ranges::sort(candidates, {}, &Candidate::used);
+  int removed = 0;
+  for (const Candidate& old : candidates) {
+    if (old.used >= oldest && total <= cap) continue;
+    int lock = ::open((old.directory / "lock").c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    bool in_use = lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) != 0;
+    if (!in_use) {
+      remove_session(old.directory);
+      total -= std::min(total, old.size);
+      ++removed;
+    }
+    if (lock >= 0) close(lock);
+  }
+  return removed;
+}
+
+}  // namespace sandbox

@@ -1,0 +1,27 @@
+#include "tools/identifiers.hpp"
+
+#include <sys/random.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <system_error>
+
+namespace tools {
+
+std::string random_id() {
+  std::array<unsigned char, 26> bytes;
+  // Never short for up to 256 bytes once the pool is initialised (getrandom(2)).
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    throw std::system_error(errno, std::generic_category(), "getrandom");
+  std::string id;
+  for (unsigned char byte : bytes) id += "abcdefghijklmnopqrstuvwxyz234567"[byte & 31];
+  return id;
+}
+
+std::int64_t now_seconds() {
+  auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::seconds>(now).count();
+}
+
+}  // namespace tools

@@ -1,0 +1,82 @@
+#include "tools/identifiers.hpp"
+#include "tools/text.hpp"
+#include "tools/tools.hpp"
+
+namespace tools {
+
+namespace {
+
+struct Args {};
+BOOST_DESCRIBE_STRUCT(Args, (), ())
+
+constexpr std::size_t kMaxStored = 50;
+
+std::string state_name(const Session& session) {
+  switch (session.state()) {
+    case Session::State::cold:
+      return "no kernel";
+    case Session::State::starting:
+      return "starting";
+    case Session::State::idle:
+      return "idle";
+    case Session::State::running:
+      return "running";
+    case Session::State::interrupting:
+      return "interrupting";
+  }
+  return "";
+}
+
+std::string ago(std::int64_t seconds) {
+  if (seconds < 120) return std::to_string(std::max<std::int64_t>(seconds, 0)) + " s ago";
+  if (seconds < 7200) return std::to_string(seconds / 60) + " min ago";
+  if (seconds < 48 * 3600) return std::to_string(seconds / 3600) + " h ago";
+  return std::to_string(seconds / 86400) + " days ago";
+}
+
+std::string title(const sandbox::SessionRecord& record) {
+  return record.id + (record.name.empty() ? "" : " \"" + record.name + "\"");
+}
+
+std::string line(const Session& session) {
+  auto idle = std::chrono::steady_clock::now() - session.last_used();
+  std::string text = title(session.record()) + ": " + state_name(session) +
+                     ", kernel starts: " + std::to_string(session.record().generation) +
+                     ", template " + session.record().python;
+  if (session.record().network) text += ", network on";
+  if (auto usage = session.usage()) text += ", memory " + readable_size(usage->memory);
+  if (session.active()) text += ", runs execution " + session.active()->execution->id;
+  if (session.waiting()) text += ", " + std::to_string(session.waiting()) + " waiting";
+  return text + ", used " + ago(std::chrono::duration_cast<std::chrono::seconds>(idle).count()) +
+         "\n";
+}
+
+std::string line(const sandbox::SessionRecord& record, std::int64_t now) {
+  return title(record) + ": on disk, files only, used " + ago(now - record.used) + "\n";
+}
+
+awaitable<mcp::CallToolResult> list(Sessions& sessions, mcp::Call& call, Args) {
+  const std::string& principal = call.peer().principal;
+  std::string text;
+  for (const auto& session : sessions.live(principal)) text += line(*session);
+  auto stored = co_await sessions.stored(principal);
+  std::int64_t now = now_seconds();
+  for (std::size_t i = 0; i < stored.size() && i < kMaxStored; ++i) text += line(stored[i], now);
+  if (stored.size() > kMaxStored)
+    text += "[and " + std::to_string(stored.size() - kMaxStored) + " older ones]\n";
+  if (text.empty()) text = "No sessions. run_python makes the default one.\n";
+  text.pop_back();
+  co_return text_result(std::move(text));
+}
+
+}  // namespace
+
+mcp::Tool list_sessions(Sessions& sessions) {
+  mcp::Tool tool;
+  tool.info = tool_info("list_sessions");
+  tool.run = mcp::with_args<Args>(
+      [&sessions](mcp::Call& call, Args args) { return list(sessions, call, std::move(args)); });
+  return tool;
+}
+
+}  // namespace tools

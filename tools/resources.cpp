@@ -1,0 +1,166 @@
+#include "tools/resources.hpp"
+
+#include <algorithm>
+
+#include "tools/base64.hpp"
+#include "tools/resource_uri.hpp"
+#include "tools/text.hpp"
+
+namespace tools {
+
+namespace json = boost::json;
+
+namespace {
+
+// A whole result stays below 1,000,000 bytes: 700,000 are 933,336 as base64; text may double when
+// JSON escapes it.
+constexpr std::size_t kMaxBinary = 700'000;
+constexpr std::size_t kMaxText = 450'000;
+
+std::string_view mime_of(std::string_view path) {
+  static constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
+      {".csv", "text/csv"},
+      {".gif", "image/gif"},
+      {".html", "text/html"},
+      {".ipynb", "application/x-ipynb+json"},
+      {".jpeg", "image/jpeg"},
+      {".jpg", "image/jpeg"},
+      {".json", "application/json"},
+      {".md", "text/markdown"},
+      {".pdf", "application/pdf"},
+      {".png", "image/png"},
+      {".py", "text/x-python"},
+      {".svg", "image/svg+xml"},
+      {".txt", "text/plain"},
+      {".webp", "image/webp"},
+      {".xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"},
+      {".zip", "application/zip"}};
+  for (const auto& [ending, mime] : kTypes)
+    if (path.ends_with(ending)) return mime;
+  return "application/octet-stream";
+}
+
+bool is_readable(std::string_view bytes) {
+  return bytes.size() <= kMaxText && bytes.find('\0') == bytes.npos && valid_utf8(bytes) == bytes;
+}
+
+json::object as_json(const sandbox::Output& output) {
+  json::object out;
+  if (const auto* text = std::get_if<sandbox::Text>(&output.what)) {
+    out["type"] = text->stream == sandbox::StreamName::out ? "stdout" : "stderr";
+    out["text"] = valid_utf8(text->bytes);
+  } else if (const auto* display = std::get_if<sandbox::Display>(&output.what)) {
+    out["type"] = "display";
+    out["data"] = display->data;
+    json::array binary;
+    for (const auto& part : display->binary) {
+      json::object entry;
+      entry["mime"] = part.mime;
+      entry["bytes"] = part.bytes.size();
+      binary.push_back(std::move(entry));
+    }
+    out["binary"] = std::move(binary);
+    out["metadata"] = display->metadata;
+  } else if (const auto* error = std::get_if<sandbox::PythonError>(&output.what)) {
+    out["type"] = "error";
+    out["name"] = valid_utf8(error->name);
+    out["value"] = valid_utf8(error->value);
+    json::array lines;
+    for (const std::string& line : error->traceback) lines.push_back(json::value(valid_utf8(line)));
+    out["traceback"] = std::move(lines);
+  } else if (const auto* gap = std::get_if<sandbox::Gap>(&output.what)) {
+    out["type"] = "left_out";
+    out["bytes"] = gap->bytes;
+    out["lines"] = gap->lines;
+    out["displays"] = gap->displays;
+  }
+  return out;
+}
+
+// All typed results of an execution (HTML, JSON, markdown, SVG …); images are named with their size
+// and lie as files in the workspace.
+std::string execution_text(const Execution& execution) {
+  json::object out;
+  out["execution_count"] = execution.number;
+  out["code"] = valid_utf8(execution.code);
+  json::array outputs;
+  std::size_t left = kMaxText;
+  for (const sandbox::Output& output : execution.outputs) {
+    json::object entry = as_json(output);
+    std::size_t size = json::serialize(entry).size();
+    if (size > left) {
+      outputs.push_back(json::value("(the rest is too large for a resource)"));
+      break;
+    }
+    left -= size;
+    outputs.push_back(std::move(entry));
+  }
+  out["outputs"] = std::move(outputs);
+  return json::serialize(out);
+}
+
+}  // namespace
+
+std::vector<mcp::ResourceTemplate> SessionResources::templates() const {
+  mcp::ResourceTemplate files;
+  files.uriTemplate = "pykeep://sessions/{session}/files/{+path}";
+  files.name = "session-file";
+  files.title = "File of a session";
+  files.description = "A file below /workspace of a session, as results and list_files name it.";
+  mcp::ResourceTemplate executions;
+  executions.uriTemplate = "pykeep://sessions/{session}/executions/{n}";
+  executions.name = "execution";
+  executions.title = "Outputs of an execution";
+  executions.description =
+      "Code and typed outputs (text, HTML, JSON, markdown, SVG) of In[n] of a session.";
+  executions.mimeType = "application/json";
+  std::vector<mcp::ResourceTemplate> all;
+  all.push_back(std::move(files));
+  all.push_back(std::move(executions));
+  return all;
+}
+
+awaitable<mcp::ReadResourceResult> SessionResources::read(mcp::Call& call, std::string uri) {
+  auto parsed = parse_resource_uri(uri);
+  if (!parsed) throw mcp::ResourceNotFound(uri);
+  std::shared_ptr<Session> session = sessions_.find(call.peer().principal, parsed->session);
+  if (!session) throw mcp::ResourceNotFound(uri);
+  mcp::ReadResourceResult result;
+  if (parsed->execution > 0) {
+    auto run = session->find(parsed->execution);
+    if (!run) throw mcp::ResourceNotFound(uri);
+    mcp::ResourceContents contents;
+    contents.uri = std::move(uri);
+    contents.mimeType = "application/json";
+    contents.text = execution_text(*run->execution);
+    result.contents.push_back(std::move(contents));
+    co_return result;
+  }
+  auto contents = co_await read_file(session, std::move(parsed->file), std::move(uri));
+  result.contents.push_back(std::move(contents));
+  co_return result;
+}
+
+awaitable<mcp::ResourceContents> SessionResources::read_file(std::shared_ptr<Session> session,
+                                                             std::string path, std::string uri) {
+  std::string bytes;
+  try {
+    bytes = co_await session->files().read(path, 0, kMaxBinary + 1);
+  } catch (const sandbox::FileError&) {
+    throw mcp::ResourceNotFound(uri);
+  }
+  if (bytes.size() > kMaxBinary)
+    throw mcp::Error(mcp::ErrorCode::internal_error,
+                     "The file is larger than a resource may be (" + with_thousands(kMaxBinary) +
+                         " bytes): read it in parts with run_python");
+  mcp::ResourceContents contents;
+  contents.uri = std::move(uri);
+  contents.mimeType = std::string(mime_of(path));
+  if (is_readable(bytes))
+    contents.text = std::move(bytes);
+  else
+    contents.blob = base64_encode(bytes);
+  co_return contents;
+}
+
+}  // namespace tools

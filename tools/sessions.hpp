@@ -1,0 +1,105 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mcp/call.hpp"
+#include "tools/session.hpp"
+
+namespace tools {
+
+struct SessionPolicy {
+  std::string default_name;    // --session: the default session is this durable one; may be empty
+  std::string default_python;  // name of the template sessions start from
+  bool allow_network = false;
+  sandbox::Limits limits;
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::size_t max_live = 32;                 // sessions with a kernel, in total
+  std::size_t max_live_per_principal = 32;   // and of one principal
+  std::size_t max_sessions = 256;            // held by this process, with a kernel or without
+  std::chrono::seconds session_ttl{3600};    // without use, then the kernel is stopped
+  std::chrono::seconds keep{7 * 24 * 3600};  // without use, then the files are deleted
+  std::uint64_t disk = 8ull << 30;           // of all sessions nobody runs
+};
+
+// Finds the Python environment of a name. Throws sandbox::StartError with the remedy.
+using FindPython = std::function<sandbox::Template(const std::string& name)>;
+
+// Every session of this process, and which of them a call means.
+class Sessions {
+ public:
+  Sessions(boost::asio::any_io_executor executor, boost::asio::thread_pool& pool,
+           sandbox::Backend& backend, sandbox::SessionStore& store, SessionPolicy policy,
+           FindPython find_python);
+
+  // The session a call means, first match: the handle; the transport's session; the conversation
+  // that a known host names in _meta; the process default (stdio). A session that is not there yet
+  // is created, one that another process left is taken over, and its next result says so. A handle
+  // that is unknown, somebody else's or busy throws ToolError: never a silent fresh kernel.
+  awaitable<std::shared_ptr<Session>> resolve(const mcp::Call& call,
+                                              const std::optional<std::string>& handle);
+
+  struct Wish {
+    std::string name;
+    std::string python;
+    bool network = false;
+  };
+  // Throws ToolError: too many sessions, no such template, network not allowed, name taken, disk.
+  awaitable<std::shared_ptr<Session>> create(const std::string& principal, const Wish& wish);
+
+  struct Found {
+    std::shared_ptr<Session> session;
+    std::shared_ptr<Run> run;
+  };
+  // Throws ToolError for an unknown id.
+  Found find_execution(const std::string& principal, const std::string& execution_id) const;
+  // Null when it is not this principal's, or not held by this process.
+  std::shared_ptr<Session> find(const std::string& principal, const std::string& handle) const;
+
+  std::vector<std::shared_ptr<Session>> live(const std::string& principal) const;
+  // Those on disk that this process does not hold.
+  awaitable<std::vector<sandbox::SessionRecord>> stored(const std::string& principal);
+
+  awaitable<void> close(const std::string& principal, const std::string& handle);
+
+  // Stops idle kernels and sweeps what is too old, until cancelled.
+  awaitable<void> expire();
+
+  // Ends every kernel; files stay unless there are none. Within about two seconds.
+  awaitable<void> shutdown();
+
+  const SessionPolicy& policy() const { return policy_; }
+
+ private:
+  enum class Held { absent, elsewhere, here };
+  struct Opened {
+    Held held = Held::absent;
+    std::shared_ptr<Session> session;  // when here
+  };
+  // Finds a session by handle or name, among ours and then on disk.
+  awaitable<Opened> open(const std::string& principal, const std::string& handle);
+  awaitable<std::shared_ptr<Session>> open_or_explain(const std::string& principal,
+                                                      const std::string& handle);
+  awaitable<std::shared_ptr<Session>> make_default(const mcp::Call& call);
+  awaitable<std::shared_ptr<Session>> make(const std::string& principal, const Wish& wish);
+  std::shared_ptr<Session> adopt(sandbox::SessionLease lease);
+  void admit_session() const;
+  void admit_kernel(const std::string& principal) const;
+  std::string names(const std::string& principal) const;
+
+  boost::asio::any_io_executor executor_;
+  boost::asio::thread_pool& pool_;
+  sandbox::Backend& backend_;
+  sandbox::SessionStore& store_;
+  SessionPolicy policy_;
+  FindPython find_python_;
+  async::Turn opening_;  // one session is made or taken over at a time
+  std::map<std::string, std::shared_ptr<Session>> by_handle_;
+  std::map<std::string, std::string> defaults_;  // key of a conversation -> handle
+};
+
+}  // namespace tools

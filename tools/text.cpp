@@ -1,0 +1,152 @@
+#include "tools/text.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace tools {
+
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
+// The length of the well-formed sequence at the start (Unicode 15, table 3-7), or 0.
+std::size_t sequence(std::string_view s) {
+  auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
+  auto within = [&](std::size_t i, int low, int high) {
+    return i < s.size() && byte(i) >= low && byte(i) <= high;
+  };
+  unsigned char lead = byte(0);
+  if (lead < 0x80) return 1;
+  if (lead >= 0xC2 && lead <= 0xDF) return within(1, 0x80, 0xBF) ? 2 : 0;
+  if (lead >= 0xE0 && lead <= 0xEF) {
+    int low = lead == 0xE0 ? 0xA0 : 0x80, high = lead == 0xED ? 0x9F : 0xBF;
+    return within(1, low, high) && within(2, 0x80, 0xBF) ? 3 : 0;
+  }
+  if (lead >= 0xF0 && lead <= 0xF4) {
+    int low = lead == 0xF0 ? 0x90 : 0x80, high = lead == 0xF4 ? 0x8F : 0xBF;
+    return within(1, low, high) && within(2, 0x80, 0xBF) && within(3, 0x80, 0xBF) ? 4 : 0;
+  }
+  return 0;
+}
+
+bool is_control(char c) {
+  auto byte = static_cast<unsigned char>(c);
+  return (byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7F;
+}
+
+bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+// The length of the escape sequence at the start of `s`, which is an ESC (ECMA-48: CSI ends with a
+// byte of 0x40-0x7E, OSC and the other strings with BEL or ESC \). An unfinished string sequence is
+// taken to end with its line, so that a lone "ESC ]" cannot hide what follows.
+std::size_t escape_sequence(std::string_view s) {
+  if (s.size() < 2) return s.size();
+  std::size_t i = 2;
+  if (s[1] == '[') {
+    while (i < s.size() && s[i] >= 0x20 && s[i] <= 0x3F) ++i;
+    return i < s.size() && s[i] >= 0x40 && s[i] <= 0x7E ? i + 1 : i;
+  }
+  if (s[1] == ']' || s[1] == 'P' || s[1] == '_' || s[1] == '^' || s[1] == 'X') {
+    while (i < s.size() && s[i] != '\a' && s[i] != '\n' && s[i] != '\x1b') ++i;
+    if (i < s.size() && s[i] == '\a') return i + 1;
+    if (i + 1 < s.size() && s[i] == '\x1b' && s[i + 1] == '\\') return i + 2;
+    return i;
+  }
+  while (i < s.size() && s[i - 1] >= 0x20 && s[i - 1] <= 0x2F) ++i;
+  return s[1] >= 0x20 && s[1] <= 0x7E ? i : 1;
+}
+
+std::string without_escapes(std::string_view bytes) {
+  std::string out;
+  out.reserve(bytes.size());
+  while (!bytes.empty()) {
+    std::size_t escape = bytes.find('\x1b');
+    out.append(bytes.substr(0, escape));
+    if (escape == bytes.npos) break;
+    bytes.remove_prefix(escape);
+    bytes.remove_prefix(escape_sequence(bytes));
+  }
+  return out;
+}
+
+// "10%\r20%\r30%\n" was seen as "30%" in the end. An overwriting that is empty leaves the line be.
+std::string_view last_version(std::string_view line) {
+  while (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  std::size_t start = line.rfind('\r');
+  return start == line.npos ? line : line.substr(start + 1);
+}
+
+}  // namespace
+
+std::string valid_utf8(std::string_view bytes) {
+  std::string out;
+  out.reserve(bytes.size());
+  while (!bytes.empty()) {
+    std::size_t length = sequence(bytes);
+    if (length == 0 || (length == 1 && is_control(bytes[0]))) {
+      out += kReplacement;
+      length = 1;
+    } else {
+      out.append(bytes.substr(0, length));
+    }
+    bytes.remove_prefix(length);
+  }
+  return out;
+}
+
+std::string plain_text(std::string_view bytes) {
+  std::string unescaped = without_escapes(bytes);
+  std::string_view rest = unescaped;
+  std::string out;
+  out.reserve(rest.size());
+  while (!rest.empty()) {
+    std::size_t end = rest.find('\n');
+    out += valid_utf8(last_version(rest.substr(0, end)));
+    if (end == rest.npos) break;
+    out += '\n';
+    rest.remove_prefix(end + 1);
+  }
+  return out;
+}
+
+std::size_t characters(std::string_view utf8) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(utf8, [](char c) { return !continues(c); }));
+}
+
+std::string_view first_characters(std::string_view utf8, std::size_t count) {
+  std::size_t i = 0;
+  for (; i < utf8.size(); ++i) {
+    if (continues(utf8[i])) continue;
+    if (count-- == 0) break;
+  }
+  return utf8.substr(0, i);
+}
+
+std::string_view last_characters(std::string_view utf8, std::size_t count) {
+  std::size_t i = utf8.size();
+  while (i > 0 && count > 0) {
+    --i;
+    if (!continues(utf8[i])) --count;
+  }
+  return utf8.substr(i);
+}
+
+std::string with_thousands(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (int i = static_cast<int>(digits.size()) - 3; i > 0; i -= 3) digits.insert(i, ",");
+  return digits;
+}
+
+std::string readable_size(std::uint64_t bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
+  char text[32];
+  bool whole = unit == 0 || value == static_cast<double>(static_cast<std::uint64_t>(value));
+  std::snprintf(text, sizeof text, whole ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
+  return text;
+}
+
+}  // namespace tools

@@ -1,0 +1,30 @@
+#pragma once
+
+// Making bytes from a sandbox fit for a model to read. All of it is linear in its input and total:
+// any bytes at all give valid UTF-8.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tools {
+
+// Valid UTF-8: every byte that is not part of a well-formed sequence becomes U+FFFD; so do encoded
+// surrogates and NUL and the other control characters but tab and newline.
+std::string valid_utf8(std::string_view bytes);
+
+// What a terminal would show of it, as far as text can: CSI and OSC sequences removed, and of a
+// line that "\r" overwrote only the last version kept ("\r\n" is a line end).
+std::string plain_text(std::string_view bytes);
+
+// The number of characters (code points) of valid UTF-8.
+std::size_t characters(std::string_view utf8);
+
+// The first (last) `count` characters.
+std::string_view first_characters(std::string_view utf8, std::size_t count);
+std::string_view last_characters(std::string_view utf8, std::size_t count);
+
+std::string with_thousands(std::uint64_t number);  // 22,000,001
+std::string readable_size(std::uint64_t bytes);    // 1.5 MiB
+
+}  // namespace tools

@@ -1,0 +1,92 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "tools/base64.hpp"
+#include "tools/host_files.hpp"
+#include "tools/resource_uri.hpp"
+#include "tools/text.hpp"
+#include "tools/tools.hpp"
+
+namespace tools {
+
+using mcp::ToolError;
+
+namespace {
+
+struct Args {
+  std::string name;
+  std::optional<std::string> path;
+  std::optional<std::string> text;
+  std::optional<std::string> base64;
+  std::optional<std::string> session;
+};
+BOOST_DESCRIBE_STRUCT(Args, (), (name, path, text, base64, session))
+
+struct Context {
+  Sessions& sessions;
+  boost::asio::thread_pool& pool;
+  UploadPolicy policy;
+};
+
+void expect_one_source(const Args& args) {
+  int sources = args.path.has_value() + args.text.has_value() + args.base64.has_value();
+  if (sources != 1)
+    throw ToolError("arguments: give exactly one of path, text, base64. Nothing was uploaded.");
+}
+
+std::string content_of(const Args& args, std::uint64_t cap) {
+  std::string bytes;
+  if (args.text) {
+    bytes = *args.text;
+  } else {
+    auto decoded = base64_decode(*args.base64);
+    if (!decoded) throw ToolError("arguments.base64: not valid base64. Nothing was uploaded.");
+    bytes = std::move(*decoded);
+  }
+  if (bytes.size() > cap)
+    throw ToolError("The file has " + readable_size(bytes.size()) + "; the limit is " +
+                    readable_size(cap) + ". Nothing was uploaded.");
+  return bytes;
+}
+
+awaitable<sandbox::FileInfo> store(Context& context, Session& session, const Args& args) {
+  if (!args.path) {
+    std::string bytes = content_of(args, context.policy.max_bytes);
+    co_return co_await session.files().write(args.name, std::move(bytes));
+  }
+  auto open = [&context, &args] { return open_host_file(context.policy.roots, *args.path); };
+  HostFile file = co_await async::on_pool(context.pool, open);
+  co_return co_await session.files().copy_in(args.name, file.get(), context.policy.max_bytes);
+}
+
+awaitable<mcp::CallToolResult> upload(Context& context, mcp::Call& call, Args args) {
+  expect_one_source(args);
+  auto session = co_await context.sessions.resolve(call, args.session);
+  session->touch();
+  sandbox::FileInfo stored;
+  try {
+    stored = co_await store(context, *session, args);
+  } catch (const sandbox::FileError& failure) {
+    throw ToolError(failure.what());
+  }
+  co_return text_result("Uploaded " + readable_size(stored.size) + " to /workspace/" + stored.path +
+                        " in session " + session->handle() + " (" +
+                        file_uri(session->handle(), stored.path) + ").");
+}
+
+}  // namespace
+
+mcp::Tool upload_file(Sessions& sessions, boost::asio::thread_pool& pool, UploadPolicy policy) {
+  auto context = std::make_shared<Context>(Context{sessions, pool, std::move(policy)});
+  mcp::Tool tool;
+  tool.info = tool_info("upload_file");
+  tool.run = mcp::with_args<Args>(
+      [context](mcp::Call& call, Args args) { return upload(*context, call, std::move(args)); });
+  return tool;
+}
+
+}  // namespace tools
