@@ -40,7 +40,7 @@ bool LineOutbox::offer(json::object message) {
 }
 
 mcp::awaitable<void> LineOutbox::room() {
-  while (!gone_ && unread() > cap_) co_await wrote_some_.wait();
+  while (!has_room()) co_await wrote_some_.wait();
 }
 
 mcp::awaitable<void> LineOutbox::flushed() {

@@ -21,7 +21,8 @@ class LineOutbox final : public mcp::Outbox {
   bool offer(boost::json::object message) override;
   bool carries_requests() const override { return true; }
 
-  // Returns once the client reads again, if it does not.
+  // Whether a message can be queued without waiting. room() returns once it can.
+  bool has_room() const { return gone_ || unread() <= cap_; }
   mcp::awaitable<void> room();
   // Returns once everything queued is written, or the client is gone.
   mcp::awaitable<void> flushed();

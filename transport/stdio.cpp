@@ -1,12 +1,15 @@
 #include "transport/stdio.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
+#include <optional>
 #include <system_error>
 
 #include "async/task_group.hpp"
+#include "mcp/envelope.hpp"
 #include "transport/line_outbox.hpp"
 #include "transport/line_reader.hpp"
 #include "transport/message_text.hpp"
@@ -17,6 +20,9 @@ namespace asio = boost::asio;
 namespace json = boost::json;
 
 namespace {
+
+// How often a client that does not read is looked after.
+constexpr std::chrono::milliseconds kLookInterval{100};
 
 int checked(int result, const char* what) {
   if (result < 0) throw std::system_error(errno, std::system_category(), what);
@@ -33,6 +39,12 @@ class Borrowed {
   Borrowed(const Borrowed&) = delete;
   Borrowed& operator=(const Borrowed&) = delete;
   ~Borrowed() { fcntl(fd_, F_SETFL, flags_); }
+
+  // Whether the other side has closed a pipe or socket, also while there is something left to read.
+  bool hung_up() const {
+    pollfd state{fd_, POLLRDHUP, 0};
+    return poll(&state, 1, 0) == 1;
+  }
 
  private:
   int fd_;
@@ -53,7 +65,8 @@ json::object too_busy(const json::value& message) {
       mcp::ErrorCode::internal_error,
       "too many requests in flight; send this one again when an earlier one has been answered");
   const json::object* object = message.if_object();
-  if (object) reply["id"] = object->at("id");
+  const json::value* id = object ? object->if_contains("id") : nullptr;
+  if (id && mcp::is_id(*id)) reply["id"] = *id;
   return reply;
 }
 
@@ -76,6 +89,7 @@ class Connection {
   mcp::awaitable<void> serve();
 
  private:
+  mcp::awaitable<bool> client_reads();
   mcp::awaitable<void> read();
   mcp::awaitable<void> take(Line line);
   mcp::awaitable<void> refuse(mcp::ErrorCode code, std::string text);
@@ -92,6 +106,7 @@ class Connection {
   asio::steady_timer over_;
   LineOutbox outbox_;
   mcp::Peer peer_;
+  bool stalled_ = false;
   std::size_t requests_in_flight_ = 0;
   std::size_t bytes_in_flight_ = 0;
   async::TaskGroup reading_;
@@ -116,15 +131,28 @@ mcp::awaitable<void> Connection::serve() {
 }
 
 mcp::awaitable<void> Connection::finish() {
-  if (outbox_.gone()) co_return;
+  if (outbox_.gone() || stalled_) co_return;
   co_await requests_.join();
   co_await outbox_.flushed();
 }
 
+// Waits while the client does not read its answers. False when it has closed its input meanwhile
+// and does not read within the grace either: the end of the input is behind requests not yet read.
+mcp::awaitable<bool> Connection::client_reads() {
+  using Clock = std::chrono::steady_clock;
+  std::optional<Clock::time_point> give_up;
+  while (!outbox_.has_room()) {
+    if (!give_up && in_.hung_up()) give_up = Clock::now() + limits_.grace;
+    stalled_ = give_up && Clock::now() > *give_up;
+    if (stalled_) co_return false;
+    co_await async::within(kLookInterval, outbox_.room());
+  }
+  co_return true;
+}
+
 mcp::awaitable<void> Connection::read() {
   LineReader lines(in_.stream, limits_.line_bytes);
-  for (;;) {
-    co_await outbox_.room();
+  while (co_await client_reads()) {
     Line line = co_await lines.next();
     if (line.kind == Line::Kind::end) break;
     if (line.kind == Line::Kind::too_long)
