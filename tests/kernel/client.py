@@ -187,44 +187,35 @@ class Kernel:
         shutil.rmtree(self.workspace, ignore_errors=True)
 
     def _drain(self, timeout, pieces):
+        """Waits for something, takes all that the pipes hold; whether a frame was there before."""
         ready, _, _ = select.select([self._link, *self._streams], [], [], timeout)
-        for fd, name in self._streams.items():
-            if fd in ready:
-                data = os.read(fd, 1 << 18)
-                if data:
-                    pieces.append((name, data))
-        return self._link in ready
+        while True:
+            readable, _, _ = select.select(list(self._streams), [], [], 0)
+            taken = [(self._streams[fd], os.read(fd, 1 << 18)) for fd in readable]
+            pieces.extend(piece for piece in taken if piece[1])
+            if not any(data for _, data in taken):
+                return self._link in ready
 
     def _frame(self, deadline, pieces):
-        while True:
-            left = deadline - time.monotonic()
-            if left <= 0:
+        # The order of docs/kernel-link.md: see that a frame is there, empty the pipes, read it.
+        while not self._drain(max(0.0, deadline - time.monotonic()), pieces):
+            if time.monotonic() >= deadline:
                 self.process.kill()
                 raise TimeoutError(f"no end; so far: {pieces[-5:]}")
-            if self._drain(left, pieces):
-                break
-        sizes = self._exactly(8, deadline, pieces)
-        header_size, payload_size = struct.unpack("<II", sizes)
+        header_size, payload_size = struct.unpack("<II", self._exactly(8, deadline, pieces))
         assert header_size <= 1 << 20, header_size
         assert payload_size <= 32 << 20, payload_size
         header = json.loads(self._exactly(header_size, deadline, pieces))
-        payload = self._exactly(payload_size, deadline, pieces)
-        # What the kernel wrote before the frame is in the pipes now, and comes first.
-        while True:
-            ready, _, _ = select.select(list(self._streams), [], [], 0)
-            count = len(pieces)
-            for fd in ready:
-                data = os.read(fd, 1 << 18)
-                if data:
-                    pieces.append((self._streams[fd], data))
-            if len(pieces) == count:
-                return header, payload
+        return header, self._exactly(payload_size, deadline, pieces)
 
     def _exactly(self, size, deadline, pieces):
         data = b""
         self._link.settimeout(max(0.1, deadline - time.monotonic()))
         while len(data) < size:
-            part = self._link.recv(size - len(data))
+            try:
+                part = self._link.recv(size - len(data))
+            except ConnectionResetError:
+                part = b""
             if not part:
                 self.process.wait(5)
                 self._drain(0, pieces)

@@ -9,12 +9,13 @@ from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.formatters import DisplayFormatter
 
-from pykeep_kernel import images
+from pykeep_kernel import images, link
 
 PLAIN_LIMIT = 64_000  # characters of text/plain
 TEXT_LIMIT = 200_000  # bytes of any other type; more goes to a file
 FRAME_LIMIT = 700_000  # bytes of all texts together: a frame's header is limited to 1 MiB
 _WAITING_LIMIT = 16
+_encode_any = json.JSONEncoder(ensure_ascii=False, default=str).encode
 _KEPT_RESULTS = 3
 
 _IMAGE_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
@@ -35,8 +36,8 @@ _EXTENSIONS = {
 class Displays:
     """Sends the displays of one cell after the other."""
 
-    def __init__(self, link, workspace):
-        self._link = link
+    def __init__(self, connection, workspace):
+        self._link = connection
         self._workspace = workspace
         self._cell = None  # the number of the running cell
         self._count = 0  # its execution count
@@ -44,6 +45,8 @@ class Displays:
         self._budget = images.Budget()
         self._spent = {}  # display id -> bytes of its image, given back when it is updated
         self._waiting = []  # from background threads, while no cell runs
+        self._ids = {}  # of this cell's displays, in order
+        self._cleared = []  # those that clear_output() gave up: the next ones take their place
 
     def begin(self, cell, count):
         self._cell = cell
@@ -51,6 +54,8 @@ class Displays:
         self._files = 0
         self._budget = images.Budget()
         self._spent = {}
+        self._ids = {}
+        self._cleared = []
         waiting, self._waiting = self._waiting, []
         for arguments in waiting:
             self.show(*arguments)
@@ -66,6 +71,9 @@ class Displays:
             if len(self._waiting) < _WAITING_LIMIT:
                 self._waiting.append((data, metadata, result, display_id, update))
             return
+        if display_id is None:
+            display_id, update = self._next_id()
+        self._ids[display_id] = True
         texts, binary, about = self._prepare(dict(data), metadata or {}, display_id)
         header = {
             "ev": "display",
@@ -74,11 +82,20 @@ class Displays:
             "binary": [{"mime": mime, "length": len(blob)} for mime, blob in binary],
             "metadata": about,
             "result": bool(result),
+            "display_id": str(display_id)[:200],
             "update": bool(update),
         }
-        if display_id is not None:
-            header["display_id"] = str(display_id)[:200]
-        self._link.send(header, b"".join(blob for _, blob in binary))
+        self._link.send(header, b"".join(blob for _, blob in binary), taken=True)
+
+    def _next_id(self):
+        """(id, whether it stands for an earlier display) for one that has no id of its own."""
+        if self._cleared:
+            return self._cleared.pop(0), True
+        return f"{self._count}.{len(self._ids) + 1}", False
+
+    def clear(self):
+        """clear_output(): an animation's next frame replaces the last one."""
+        self._cleared = list(self._ids)
 
     def _prepare(self, data, metadata, display_id):
         about = {}
@@ -97,17 +114,15 @@ class Displays:
             text, blob = _as_text(value)
             if mime == "text/plain":
                 text = bounded(text, PLAIN_LIMIT)
-                text = f"{texts[mime]}\n{text}" if mime in texts else text
-            size = len(json.dumps(text, ensure_ascii=False)) if len(text) < TEXT_LIMIT else None
-            if blob is None and size is not None and 4 * size <= 4 * min(TEXT_LIMIT, room):
-                size = len(json.dumps(text, ensure_ascii=False).encode("utf-8", "pykeep"))
-            if blob is not None or size is None or size > room:
+            size = _wire_size(text)
+            limit = room if mime == "text/plain" else min(room, TEXT_LIMIT)
+            if blob is not None or size > limit:
                 file = self.save(mime, text.encode("utf-8", "pykeep") if blob is None else blob)
-                note = f"[{mime}, too large to send: {file or 'could not be saved'}]"
-                texts["text/plain"] = f"{texts.get('text/plain', '')}\n{note}".lstrip("\n")
-                continue
+                text = f"[{mime}, too large to show: {file or 'and it could not be saved'}]"
+                mime = "text/plain"
+                size = len(text)
             room -= size
-            texts[mime] = text
+            texts[mime] = f"{texts[mime]}\n{text}" if mime in texts else text
         return texts, binary, about
 
     def _image(self, mime, value, metadata, display_id):
@@ -124,8 +139,7 @@ class Displays:
         except Exception as error:
             return [], {}, f"[an {mime} that could not be read: {error!r}]"
         self._budget.spend(len(fitted.data))
-        if display_id is not None:
-            self._spent[display_id] = len(fitted.data)
+        self._spent[display_id] = len(fitted.data)
         about.update(width=fitted.width, height=fitted.height, reduced=fitted.reduced)
         if fitted.reduced or hints.get("keep"):
             file = self.save(mime, blob)
@@ -160,9 +174,16 @@ def _as_text(value):
     if isinstance(value, (bytes, bytearray)):
         return "", bytes(value)
     try:
-        return json.dumps(value, ensure_ascii=False, default=str), None
+        return _encode_any(value), None
     except (TypeError, ValueError):
         return str(value), None
+
+
+def _wire_size(text):
+    """Bytes in a frame's header; an estimate from above for what is too long anyway."""
+    if len(text) > TEXT_LIMIT:
+        return len(text)
+    return len(link.encode(text).encode("utf-8", "pykeep"))
 
 
 def bounded(text, limit):
@@ -182,7 +203,7 @@ class Publisher(DisplayPublisher):
         self.displays.show(data, metadata, False, display_id, update)
 
     def clear_output(self, wait=False):
-        """Nothing to clear: the reader sees a cell's outputs once it has ended, in order."""
+        self.displays.clear()
 
 
 class Formatter(DisplayFormatter):

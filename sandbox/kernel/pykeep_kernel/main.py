@@ -1,5 +1,6 @@
 """Starts the kernel and runs one cell after the other (docs/kernel-link.md)."""
 
+import builtins
 import os
 import sys
 
@@ -10,6 +11,8 @@ from pykeep_kernel import imports, link, streams, tracebacks
 from pykeep_kernel.interrupts import Interrupts
 
 _SHUTDOWN_SECONDS = 0.8
+# Without those that IPython itself takes away and puts back.
+_BUILTINS = {name: value for name, value in vars(builtins).items() if name not in ("exit", "quit")}
 
 
 class Kernel:
@@ -68,6 +71,8 @@ class Kernel:
         except KeyboardInterrupt as interrupt:  # between the cell's end and this line
             self.interrupts.cell_ended()
             shell.cell_error = shell.cell_error or interrupt
+        if not vars(builtins).keys() >= _BUILTINS.keys():
+            _restore_builtins()
         if self.link.dead:
             self._report_on_stderr()
             self._end_forked_child()
@@ -113,6 +118,14 @@ class Kernel:
         error = self.shell.cell_error
         if error is not None and not isinstance(error, SystemExit):
             streams.write_error("\n".join(tracebacks.describe(error)[2]) + "\n")
+
+
+def _restore_builtins():
+    """`del __builtins__.len` would take the kernel, and every later cell, down with it."""
+    missing = [name for name in _BUILTINS if name not in vars(builtins)]
+    for name in missing:
+        setattr(builtins, name, _BUILTINS[name])
+    streams.write_error(f"(deleted built-in names are back: {', '.join(missing)})\n")
 
 
 def _keep_terminal_codes_away():

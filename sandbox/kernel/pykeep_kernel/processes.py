@@ -1,25 +1,33 @@
 """Child processes: forked ones never speak for the kernel, spawned ones find the cells' functions."""
 
-import ast
 import os
-import sys
+import re
+import subprocess
 import tempfile
 
-from pykeep_kernel import streams
+from pykeep_kernel import streams, tracebacks
 
 _LITERALS = (bool, int, float, complex, str, bytes, type(None))
 _MAX_LITERAL = 10_000
+_DEFINITION = re.compile(r"\b(?:import|def|class)\b")
 
 # Runs in a spawned child as its __main__. A name it cannot provide becomes a function that raises:
 # a worker that died of it instead would leave its Pool waiting for ever.
 _PRELUDE = '''\
 """Definitions of the session's cells, for multiprocessing's child processes."""
+import ast as _ast
 import linecache as _linecache
+
+_DEFINING = (
+    _ast.Import, _ast.ImportFrom, _ast.FunctionDef, _ast.AsyncFunctionDef, _ast.ClassDef
+)
 
 def _define(name, source):
     _linecache.cache[name] = (len(source), None, source.splitlines(True), name)
     try:
-        exec(compile(source, name, "exec"), globals())
+        tree = _ast.parse(source)
+        tree.body = [node for node in tree.body if isinstance(node, _DEFINING)]
+        exec(compile(tree, name, "exec"), globals())
     except Exception:
         pass
 
@@ -40,11 +48,18 @@ def __getattr__(name):
 
 def install(link, shell):
     os.register_at_fork(before=streams.flush, after_in_child=link.close_in_child)
+    os.system = _system
     from pykeep_kernel import imports
 
     imports.when_imported(
         "multiprocessing.spawn", lambda module: _describe_main(module, shell)
     )
+
+
+def _system(command):
+    """Run a command in a subshell; its wait status. (C's own ignores SIGINT until it has ended.)"""
+    code = subprocess.call(command, shell=True)
+    return code << 8 if code >= 0 else -code
 
 
 def _describe_main(spawn, shell):
@@ -68,36 +83,12 @@ def _write_main(shell):
             if len(text) <= _MAX_LITERAL and text not in ("nan", "inf", "-inf"):
                 parts.append(f"{name} = {text}\n")
     for number, source in enumerate(shell.history_manager.input_hist_parsed):
-        definitions = _definitions(source)
-        if definitions:
-            parts.append(f"_define({f'Cell In[{number}]'!r}, {definitions!r})\n")
+        if _DEFINITION.search(source):
+            parts.append(f"_define({tracebacks.CELL_NAME.format(number)!r}, {source!r})\n")
     path = os.path.join(tempfile.gettempdir(), f"pykeep-main-{os.getpid()}.py")
     with open(path, "w", encoding="utf-8", errors="pykeep") as file:
         file.write("".join(parts))
     return path
-
-
-def _definitions(source):
-    """The cell with all but its imports and definitions blanked out, so that line numbers stay."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
-        return ""
-    lines = source.splitlines()
-    kept = [""] * len(lines)
-    for node in _defining(tree.body):
-        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
-        for index in range(first - 1, node.end_lineno):
-            kept[index] = lines[index]
-    return "\n".join(kept).rstrip() + "\n" if any(kept) else ""
-
-
-def _defining(body):
-    for node in body:
-        if isinstance(
-            node, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-        ):
-            yield node
 
 
 def end_forked_child():

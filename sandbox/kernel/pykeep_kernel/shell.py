@@ -1,5 +1,6 @@
 """The IPython shell of the kernel: IPython's own, with our displays, errors, magics and history."""
 
+import bdb
 import subprocess
 import sys
 
@@ -12,6 +13,10 @@ from traitlets.config import Config
 from pykeep_kernel import displays, streams, tracebacks
 
 _KEPT_SOURCES = 1000
+_DEBUGGER_ENDED = (
+    "(the debugger had no more commands and ended the cell; "
+    "pass commands in the `stdin` argument of run_python)\n"
+)
 
 
 class Compiler(CachingCompiler):
@@ -41,6 +46,8 @@ class Shell(InteractiveShell):
 
     repr_errors = None  # collects errors of __repr__ and friends while a value is formatted
     cell_error = None  # the exception of the running cell, as it was last shown
+    _loop = None  # of cells with a top-level await
+    _interrupted = False
 
     def init_history(self):
         self.history_manager = History(shell=self, parent=self)
@@ -49,9 +56,6 @@ class Shell(InteractiveShell):
     def init_display_formatter(self):
         self.display_formatter = displays.Formatter(parent=self)
         self.configurables.append(self.display_formatter)
-
-    def init_syntax_highlighting(self, *_arguments):
-        pass  # no colours
 
     def init_virtualenv(self):
         pass  # the interpreter's own environment is the right one
@@ -69,13 +73,38 @@ class Shell(InteractiveShell):
 
         return "inline", "module://pykeep"
 
+    def init_io(self):
+        super().init_io()
+        self.loop_runner = self._run_loop
+
+    def _run_loop(self, coroutine):
+        """Runs a cell with a top-level await; tasks it leaves behind go on in the next such cell."""
+        import asyncio
+
+        if self._loop is None or self._loop.is_closed():
+            self._loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self._loop)
+        task = self._loop.create_task(coroutine)
+        self._interrupted = False
+        try:
+            return self._loop.run_until_complete(task)
+        except KeyboardInterrupt:
+            # It came while the loop was waiting: pass it on to the cell, which is still there.
+            self._interrupted = True
+            task.cancel()
+            return self._loop.run_until_complete(task)
+
     async def run_code(self, code_obj, result=None, *, async_=False):
         try:
             if async_:
                 await eval(code_obj, self.user_global_ns, self.user_ns)
             else:
                 exec(code_obj, self.user_global_ns, self.user_ns)
+        except bdb.BdbQuit:
+            streams.write_error(_DEBUGGER_ENDED)
         except BaseException as error:
+            if self._interrupted and type(error).__name__ == "CancelledError":
+                error = KeyboardInterrupt().with_traceback(error.__traceback__)
             if result is not None:
                 result.error_in_exec = error
             self._note(error)

@@ -11,6 +11,9 @@ import time
 _WINDOW_SECONDS = 0.1
 _LINES_PER_WINDOW = 100
 
+_write = io.TextIOWrapper.write
+_monotonic = time.monotonic
+
 _streams = {}
 _originals = {}  # descriptor -> (a spare copy of it, its identity)
 
@@ -39,8 +42,8 @@ class Stream(io.TextIOWrapper):
         self._credit = 0
 
     def write(self, text):
-        written = super().write(text)
-        now = time.monotonic()
+        written = _write(self, text)
+        now = _monotonic()
         if now >= self._window_end:
             self._window_end = now + _WINDOW_SECONDS
             self._credit = _LINES_PER_WINDOW

@@ -7,7 +7,7 @@ import traceback
 
 import IPython
 
-CELL_NAME = "Cell In[{}]"  # the file name that a cell is compiled under
+CELL_NAME = "<cell {}>"  # the file name a cell is compiled under; pdb wants the brackets
 
 _HEAD_FRAMES = 8
 _TAIL_FRAMES = 16
@@ -22,7 +22,7 @@ _HIDDEN = (
     "<frozen importlib",
 )
 _GAP = "<gap>"
-_CELL_LINE = re.compile(r'File "(Cell In\[\d+\])", (line \d+)(?:, in <module>)?')
+_CELL_LINE = re.compile(r'File "<cell (\d+)>", (line \d+)(?:, in <module>)?')
 _GAP_LINE = re.compile(r'File "<gap>", line (\d+)(?:, in .*)?')
 
 
@@ -55,7 +55,7 @@ def _lines(error):
         report.__cause__ = report.__context__ = None
     _shorten(report, only_cells, _MAX_CHAIN)
     text = "".join(_clip(part, _MAX_MESSAGE) for part in report.format())
-    text = _GAP_LINE.sub(r"[... \1 more calls ...]", _CELL_LINE.sub(r"\1, \2", text))
+    text = _GAP_LINE.sub(r"[... \1 more calls ...]", _CELL_LINE.sub(r"Cell In[\1], \2", text))
     if len(text) > _MAX_TOTAL:
         text = text[: _MAX_TOTAL // 4] + "\n[...]\n" + text[-_MAX_TOTAL * 3 // 4 :]
     return text.rstrip("\n").split("\n")
@@ -65,7 +65,7 @@ def _shorten(report, only_cells, depth):
     """Leaves out our frames and the middle of deep stacks, in the whole chain of causes."""
     frames = [frame for frame in report.stack if not frame.filename.startswith(_HIDDEN)]
     if only_cells:
-        frames = [frame for frame in frames if frame.filename.startswith("Cell In[")][-2:]
+        frames = [frame for frame in frames if frame.filename.startswith("<cell ")][-2:]
     left_out = len(frames) - _HEAD_FRAMES - _TAIL_FRAMES
     if left_out > 1:
         gap = traceback.FrameSummary(_GAP, left_out, "gap", lookup_line=False, line="")
