@@ -73,8 +73,8 @@ class Changed {
 
   // Returns at the next notify() or once `limit` has passed.
   awaitable<void> wait(std::chrono::milliseconds limit) {
-    auto waited = co_await within(limit, wait());
-    (void)waited;
+    auto waiting = wait();
+    co_await within(limit, std::move(waiting));
   }
 
   awaitable<void> wait() {
@@ -122,8 +122,8 @@ awaitable<std::invoke_result_t<F&>> call(F work) {
 }  // namespace detail
 
 // Runs `work()`, which may block, on the pool, and resumes the caller on its own executor with the
-// result. Throws what it throws. A cancellation does not abandon the work but takes effect after it,
-// so `work` may refer to the caller's locals.
+// result. Throws what it throws. A cancellation does not abandon the work but takes effect after
+// it, so `work` may refer to the caller's locals.
 template <class F>
 awaitable<std::invoke_result_t<F&>> on_pool(boost::asio::thread_pool& pool, F work) {
   namespace asio = boost::asio;

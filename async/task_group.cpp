@@ -11,15 +11,16 @@ namespace asio = boost::asio;
 
 TaskGroup::TaskGroup(asio::any_io_executor executor, OnFailure on_failure)
     : executor_(executor),
-      changed_(executor, asio::steady_timer::time_point::max()),
-      on_failure_(std::move(on_failure)) {}
+      state_(new State{asio::steady_timer(executor, asio::steady_timer::time_point::max()),
+                       std::move(on_failure),
+                       {}}) {}
 
 void TaskGroup::spawn(awaitable<void> task) {
-  auto running = signals_.emplace(signals_.end());
-  auto finished = [this, running](std::exception_ptr failure) {
-    signals_.erase(running);
-    changed_.cancel();
-    if (failure && on_failure_) on_failure_(failure);
+  auto running = state_->signals.emplace(state_->signals.end());
+  auto finished = [state = state_, running](std::exception_ptr failure) {
+    state->signals.erase(running);
+    state->changed.cancel();
+    if (failure && state->on_failure) state->on_failure(failure);
   };
   asio::co_spawn(executor_, std::move(task),
                  asio::bind_cancellation_slot(running->slot(), std::move(finished)));
@@ -27,15 +28,17 @@ void TaskGroup::spawn(awaitable<void> task) {
 
 void TaskGroup::cancel() {
   // A task may end, and so leave the list, while its signal is emitted.
-  for (auto next = signals_.begin(); next != signals_.end();) {
+  auto& signals = state_->signals;
+  for (auto next = signals.begin(); next != signals.end();) {
     auto& signal = *next++;
     signal.emit(asio::cancellation_type::terminal);
   }
 }
 
 awaitable<void> TaskGroup::join() {
+  auto state = state_;
   auto token = asio::as_tuple(asio::use_awaitable);
-  while (!signals_.empty()) co_await changed_.async_wait(token);
+  while (!state->signals.empty()) co_await state->changed.async_wait(token);
 }
 
 }  // namespace async

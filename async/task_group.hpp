@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <functional>
 #include <list>
+#include <memory>
 
 namespace async {
 
@@ -17,8 +18,8 @@ using awaitable = boost::asio::awaitable<T>;
 // lets go of anything the coroutines refer to; nothing is ever spawned detached.
 class TaskGroup {
  public:
-  // What is called with an exception that leaves a task: a defect of ours, since tasks turn expected
-  // failures into values. The default logs nothing and drops it.
+  // What is called with an exception that leaves a task: a defect of ours, since tasks turn
+  // expected failures into values. The default logs nothing and drops it.
   using OnFailure = std::function<void(std::exception_ptr)>;
 
   explicit TaskGroup(boost::asio::any_io_executor executor, OnFailure on_failure = {});
@@ -32,16 +33,23 @@ class TaskGroup {
   void cancel();
 
   // Returns once no task is left. A coroutine that owns a group starts with
-  // `co_await this_coro::throw_if_cancelled(false)`: once cancelled itself, it could not join otherwise.
+  // `co_await this_coro::throw_if_cancelled(false)`: once cancelled itself, it could not join
+  // otherwise.
   awaitable<void> join();
 
-  std::size_t size() const { return signals_.size(); }
+  std::size_t size() const { return state_->signals.size(); }
 
  private:
+  // Shared with the tasks: their last act is to leave the group, which may be gone by then when the
+  // io_context is taken down with tasks in it.
+  struct State {
+    boost::asio::steady_timer changed;
+    OnFailure on_failure;
+    std::list<boost::asio::cancellation_signal> signals;
+  };
+
   boost::asio::any_io_executor executor_;
-  boost::asio::steady_timer changed_;
-  OnFailure on_failure_;
-  std::list<boost::asio::cancellation_signal> signals_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace async
