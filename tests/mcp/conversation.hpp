@@ -12,6 +12,13 @@
 #include "schemas/codec.hpp"
 #include "tests/mcp/fake_tools.hpp"
 
+// As the transports parse.
+inline json::value parse_message(std::string_view text, boost::system::error_code& malformed) {
+  json::parse_options options;
+  options.max_depth = 64;
+  return json::parse(text, malformed, {}, options);
+}
+
 // Records what would have been written to the client.
 class FakeOutbox final : public mcp::Outbox {
  public:
@@ -62,11 +69,12 @@ class Conversation {
   }
 
   // Starts serving a message; returns once nothing more happens without another one or a timer.
-  void start(json::value message) {
-    requests_.spawn(server.handle(std::move(message), peer, out));
+  void start(std::string_view text) {
+    boost::system::error_code malformed;
+    requests_.spawn(server.handle(parse_message(text, malformed), peer, out));
+    REQUIRE_FALSE(malformed);
     settle();
   }
-  void start(std::string_view text) { start(json::parse(text)); }
   void settle() {
     io_.restart();
     io_.poll();
@@ -106,7 +114,9 @@ class Conversation {
     message["jsonrpc"] = "2.0";
     message["id"] = 1;
     message["method"] = method;
-    message["params"] = json::parse(params);
+    boost::system::error_code malformed;
+    message["params"] = parse_message(params, malformed);
+    REQUIRE_FALSE(malformed);
     json::object answer = ask(json::serialize(message)).as_object();
     return answer.contains("result") ? answer["result"] : answer["error"];
   }

@@ -31,6 +31,7 @@ class FakeTools {
  public:
   int started = 0;    // calls of `wait` that began
   int cancelled = 0;  // ... and were cancelled
+  std::chrono::milliseconds wait_time{600'000};
   std::chrono::milliseconds ask_limit{60'000};
 
   std::vector<mcp::Tool> all() {
@@ -74,7 +75,7 @@ class FakeTools {
   Result wait(mcp::Call&, None) {
     ++started;
     try {
-      co_await async::sleep_for(std::chrono::minutes(10));
+      co_await async::sleep_for(wait_time);
     } catch (...) {
       ++cancelled;
       throw;
