@@ -1,0 +1,145 @@
+#include "sandbox/local/beneath.hpp"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <system_error>
+
+#include "sandbox/local/mounts.hpp"
+
+namespace sandbox::local {
+
+namespace {
+
+// openat2 answers EAGAIN when something was renamed while it looked.
+constexpr int kRenameRetries = 64;
+
+// The length of the valid UTF-8 sequence at `at`; 0 if there is none.
+std::size_t sequence_length(const std::string& text, std::size_t at) {
+  auto byte = [&](std::size_t index) -> unsigned {
+    return index < text.size() ? static_cast<unsigned char>(text[index]) : 0;
+  };
+  unsigned first = byte(at);
+  if (first < 0x80) return 1;
+  std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4) return 0;
+  for (std::size_t index = 1; index < length; ++index)
+    if ((byte(at + index) & 0xc0) != 0x80) return 0;
+  unsigned second = byte(at + 1);
+  bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
+  bool surrogate = first == 0xed && second >= 0xa0;
+  bool too_big = first == 0xf4 && second >= 0x90;
+  return overlong || surrogate || too_big ? 0 : length;
+}
+
+const char* explanation(int error) {
+  switch (error) {
+    case ENOENT:
+      return "there is no such file in the workspace";
+    case ELOOP:
+      return "it is, or its path contains, a symbolic link, and links in the workspace are not "
+             "followed from outside; copy the file to a plain name first";
+    case EXDEV:
+      return "it leads out of the workspace";
+    case ENOTDIR:
+      return "part of the path is a file, not a directory";
+    case EISDIR:
+      return "it is a directory";
+    case ENOSPC:
+    case EDQUOT:
+      return "the disk is full; nothing was changed: what was at this path before is still there. "
+             "Delete files and try again";
+    case EFBIG:
+      return "the file is too large for this file system; nothing was changed";
+    case EAGAIN:
+      return "the workspace changes too quickly at this path; try again";
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+void fail(const std::string& path, int error) {
+  const char* known = explanation(error);
+  throw FileError(printable(path) + ": " +
+                  (known ? std::string(known) : std::generic_category().message(error)));
+}
+
+std::string printable(const std::string& name) {
+  std::string result;
+  for (std::size_t at = 0; at < name.size();) {
+    std::size_t length = sequence_length(name, at);
+    if (length == 0) {
+      char escaped[8];
+      std::snprintf(escaped, sizeof escaped, "\\x%02x", static_cast<unsigned char>(name[at++]));
+      result += escaped;
+    } else {
+      result.append(name, at, length);
+      at += length;
+    }
+  }
+  return result;
+}
+
+std::string workspace_path(const std::string& path) {
+  if (path.find('\0') != path.npos) throw FileError("a file name cannot contain a NUL byte");
+  std::string rest = path;
+  if (rest.starts_with('/')) {
+    std::string_view inside(kWorkspace);
+    bool below =
+        rest.starts_with(inside) && (rest.size() == inside.size() || rest[inside.size()] == '/');
+    if (!below)
+      throw FileError(printable(path) +
+                      ": only paths below /workspace can be reached; give it relative "
+                      "to that");
+    rest.erase(0, inside.size());
+  }
+  std::string result;
+  for (std::size_t at = 0; at <= rest.size();) {
+    std::size_t end = std::min(rest.find('/', at), rest.size());
+    std::string name = rest.substr(at, end - at);
+    at = end + 1;
+    if (name.empty() || name == ".") continue;
+    if (name == "..") throw FileError(printable(path) + ": \"..\" is not allowed in a path");
+    if (name.size() > NAME_MAX)
+      throw FileError(printable(path.substr(0, 100)) +
+                      "...: a file name has at most 255 bytes, this one " +
+                      std::to_string(name.size()));
+    result += (result.empty() ? "" : "/") + name;
+  }
+  if (result.size() >= PATH_MAX) throw FileError("a path has at most 4,095 bytes");
+  return result.empty() ? "." : result;
+}
+
+Fd open_beneath(int root, const std::string& path, int flags, bool* missing) {
+  open_how how{};
+  // A FIFO in the workspace must not block.
+  how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
+  if (!(flags & O_PATH)) how.flags |= O_NONBLOCK | O_NOCTTY;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  for (int attempt = 0;; ++attempt) {
+    Fd fd(static_cast<int>(syscall(SYS_openat2, root, path.c_str(), &how, sizeof how)));
+    if (fd) return fd;
+    bool again = (errno == EAGAIN && attempt < kRenameRetries) || errno == EINTR;
+    if (again) continue;
+    if (missing && errno == ENOENT) {
+      *missing = true;
+      return {};
+    }
+    fail(path, errno);
+  }
+}
+
+struct stat status_of(const Fd& fd, const std::string& path) {
+  struct stat status {};
+  if (fstat(fd.get(), &status) == -1) fail(path, errno);
+  return status;
+}
+
+}  // namespace sandbox::local

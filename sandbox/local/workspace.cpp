@@ -1,0 +1,170 @@
+#include "sandbox/local/workspace.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <deque>
+#include <optional>
+#include <system_error>
+
+#include "sandbox/local/beneath.hpp"
+#include "sandbox/local/ids.hpp"
+#include "sandbox/local/replace_file.hpp"
+
+namespace sandbox::local {
+
+struct WorkspaceFiles::Root {
+  Fd directory;
+  std::optional<uid_t> owner;
+};
+
+namespace {
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const { closedir(directory); }
+};
+
+FileInfo info_of(const std::string& path, const struct stat& status) {
+  FileInfo info;
+  info.path = path == "." ? "" : printable(path);
+  info.is_directory = S_ISDIR(status.st_mode);
+  info.is_link = S_ISLNK(status.st_mode);
+  info.size = S_ISREG(status.st_mode) ? static_cast<std::uint64_t>(status.st_size) : 0;
+  info.modified = status.st_mtime;
+  return info;
+}
+
+FileInfo stat_now(int root, const std::string& path) {
+  Fd fd = open_beneath(root, path, O_PATH | O_NOFOLLOW);
+  return info_of(path, status_of(fd, path));
+}
+
+// The names in a directory, sorted; at most `cap`, and whether those were all.
+bool names_in(int root, const std::string& path, std::size_t cap, std::vector<std::string>& names) {
+  Fd fd = open_beneath(root, path, O_RDONLY | O_DIRECTORY);
+  std::unique_ptr<DIR, CloseDirectory> directory(fdopendir(fd.get()));
+  if (!directory) fail(path, errno);
+  fd.release();
+  bool complete = true;
+  while (const dirent* entry = readdir(directory.get())) {
+    std::string name(entry->d_name);
+    if (name == "." || name == ".." || is_unfinished(name)) continue;
+    if (names.size() == cap) {
+      complete = false;
+      break;
+    }
+    names.push_back(std::move(name));
+  }
+  std::ranges::sort(names);
+  return complete;
+}
+
+// Level by level, so that a cap leaves out what is deepest.
+Listing list_now(int root, const std::string& path, int depth, std::size_t cap) {
+  Listing listing;
+  std::deque<std::pair<std::string, int>> pending = {{path, depth}};
+  while (!pending.empty()) {
+    auto [directory, left] = pending.front();
+    pending.pop_front();
+    std::vector<std::string> names;
+    try {
+      if (!names_in(root, directory, cap - listing.entries.size(), names)) listing.complete = false;
+    } catch (const FileError&) {
+      if (directory == path) throw;
+      continue;  // removed, or made unreadable, while we looked
+    }
+    for (const std::string& name : names) {
+      std::string full = directory == "." ? name : directory + "/" + name;
+      try {
+        listing.entries.push_back(stat_now(root, full));
+      } catch (const FileError&) {
+        continue;
+      }
+      if (listing.entries.back().is_directory && left > 1) pending.emplace_back(full, left - 1);
+    }
+  }
+  std::ranges::sort(listing.entries, {}, &FileInfo::path);
+  return listing;
+}
+
+std::string read_now(int root, const std::string& path, std::uint64_t offset, std::size_t size) {
+  Fd fd = open_beneath(root, path, O_RDONLY);
+  struct stat status = status_of(fd, path);
+  if (S_ISDIR(status.st_mode)) fail(path, EISDIR);
+  if (!S_ISREG(status.st_mode))
+    throw FileError(printable(path) + ": it is not a regular file (a pipe, socket or device)");
+  auto length = static_cast<std::uint64_t>(status.st_size);
+  if (offset >= length) return {};
+  std::string bytes(std::min<std::uint64_t>(size, length - offset), '\0');
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    ssize_t got = pread(fd.get(), bytes.data() + done, bytes.size() - done,
+                        static_cast<off_t>(offset + done));
+    if (got == -1 && errno == EINTR) continue;
+    if (got == -1) fail(path, errno);
+    if (got == 0) break;  // it was cut meanwhile
+    done += static_cast<std::size_t>(got);
+  }
+  bytes.resize(done);
+  return bytes;
+}
+
+}  // namespace
+
+WorkspaceFiles::WorkspaceFiles(std::filesystem::path workspace, boost::asio::thread_pool& pool)
+    : workspace_(std::move(workspace)), pool_(pool) {
+  auto root = std::make_shared<Root>();
+  root->owner = workspace_owner(workspace_);
+  root->directory = Fd(open(workspace_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!root->directory)
+    throw std::system_error(errno, std::generic_category(), workspace_.string());
+  root_ = std::move(root);
+}
+
+awaitable<FileInfo> WorkspaceFiles::stat(std::string path) {
+  auto work = [root = root_, relative = workspace_path(path)] {
+    return stat_now(root->directory.get(), relative);
+  };
+  co_return co_await async::on_pool(pool_, std::move(work));
+}
+
+awaitable<Listing> WorkspaceFiles::list(std::string path, int depth, std::size_t cap) {
+  auto work = [root = root_, relative = workspace_path(path), depth, cap] {
+    return list_now(root->directory.get(), relative, depth, cap);
+  };
+  co_return co_await async::on_pool(pool_, std::move(work));
+}
+
+awaitable<std::string> WorkspaceFiles::read(std::string path, std::uint64_t offset,
+                                            std::size_t size) {
+  auto work = [root = root_, relative = workspace_path(path), offset, size] {
+    return read_now(root->directory.get(), relative, offset, size);
+  };
+  co_return co_await async::on_pool(pool_, std::move(work));
+}
+
+awaitable<FileInfo> WorkspaceFiles::write(std::string path, std::string bytes) {
+  auto work = [root = root_, relative = workspace_path(path), content = std::move(bytes)] {
+    replace_file(root->directory.get(), relative, root->owner, from_memory(content));
+    return stat_now(root->directory.get(), relative);
+  };
+  co_return co_await async::on_pool(pool_, std::move(work));
+}
+
+awaitable<FileInfo> WorkspaceFiles::copy_in(std::string path, int host_fd, std::uint64_t cap) {
+  auto work = [root = root_, relative = workspace_path(path), host_fd, cap] {
+    replace_file(root->directory.get(), relative, root->owner, from_file(host_fd, cap));
+    return stat_now(root->directory.get(), relative);
+  };
+  co_return co_await async::on_pool(pool_, std::move(work));
+}
+
+std::string WorkspaceFiles::host_path(const std::string& path) const {
+  std::string relative = workspace_path(path);
+  return relative == "." ? workspace_.string() : (workspace_ / relative).string();
+}
+
+}  // namespace sandbox::local
