@@ -15,6 +15,7 @@ from pathlib import Path
 
 KERNEL = Path(__file__).resolve().parents[2] / "sandbox/kernel/pykeep_kernel/main.py"
 PYTHON = os.environ.get("PYKEEP_TEST_PYTHON") or sys.executable
+CACHE = None  # a cache directory for all kernels; conftest.py sets it
 
 
 class KernelDied(Exception):
@@ -87,7 +88,7 @@ class Kernel:
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": str(home),
             "LANG": "C.UTF-8",
-            "XDG_CACHE_HOME": os.environ.get("PYKEEP_TEST_CACHE", str(home / ".cache")),
+            "XDG_CACHE_HOME": CACHE or str(home / ".cache"),
             **(environment or {}),
         }
         null = os.open(os.devnull, os.O_RDONLY)

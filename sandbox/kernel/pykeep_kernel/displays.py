@@ -285,9 +285,12 @@ class Hook(DisplayHook):
                 names[name] = value
 
 
-def flush_figures():
-    """At the end of a cell: shows the matplotlib figures that were not shown yet."""
+def end_of_cell():
+    """Shows the matplotlib figures that were not shown yet, and lets go of plotly's renderer."""
     if "matplotlib.pyplot" in sys.modules:
         from pykeep_kernel import figures
 
         figures.flush()
+    plots = sys.modules.get("pykeep_kernel.plots")
+    if plots is not None:
+        plots.stop_renderer()

@@ -64,8 +64,11 @@ class Link:
             self._before_send()
             self._check()
             data = memoryview(_SIZES.pack(len(encoded), len(payload)) + encoded + payload)
-            while data:
-                data = data[os.write(FD, data):]
+            try:
+                while data:
+                    data = data[os.write(FD, data):]
+            except ConnectionError:
+                os._exit(0)  # the server is gone, and with it the session
             if taken:
                 self._wait_until_taken()
 

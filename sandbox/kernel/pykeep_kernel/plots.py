@@ -1,12 +1,15 @@
 """plotly: a PNG by kaleido if it can, and always the figure's JSON."""
 
 import signal
+import sys
 import threading
 import warnings
 
 _RENDER_SECONDS = 30
 
-_failed = ""  # why kaleido could not render; it is not tried again
+_TRIES = 2  # failures in a row, after which it is not tried again
+_failures = 0
+_failed = ""  # why there was no image
 
 
 def on_plotly_io(io):
@@ -42,17 +45,31 @@ def render(figure):
 
 
 def _image(figure):
-    global _failed
-    if _failed:
+    global _failed, _failures
+    if _failures >= _TRIES:
         return None
     try:
         with warnings.catch_warnings(), _limit(_RENDER_SECONDS):
             warnings.simplefilter("ignore")
-            return figure.to_image(format="png")
+            image = figure.to_image(format="png")
     except Exception as error:
         first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
-        _failed = first_line[:200].rstrip(". :")
+        _failed = first_line[:200].rstrip(" .,:")
+        _failures += 1
+        stop_renderer()
         return None
+    _failures = 0
+    return image
+
+
+def stop_renderer():
+    """At the end of a cell: the browser is some 300 MB, and its processes forbid a snapshot."""
+    scope = getattr(sys.modules.get("plotly.io._kaleido"), "scope", None)
+    try:
+        if scope is not None:
+            scope._shutdown_kaleido()
+    except Exception:
+        pass  # it was killed already, or this kaleido has no such process
 
 
 class _limit:

@@ -7,9 +7,13 @@ import sys
 import time
 
 # A line is flushed at once while there is credit. A cell that prints faster than that is flushed
-# once a window, so that 100,000 prints cost a few hundred system calls and not 100,000.
+# once a window, so that 100,000 prints cost a few hundred system calls and not 100,000. (There is
+# no thread to flush the rest of such a burst: it comes with the next print, sleep, child, display or
+# the end of the cell.)
 _WINDOW_SECONDS = 0.1
 _LINES_PER_WINDOW = 100
+
+_FLUSHING_EVENTS = frozenset(("subprocess.Popen", "os.posix_spawn", "time.sleep"))
 
 _write = io.TextIOWrapper.write
 _monotonic = time.monotonic
@@ -20,7 +24,7 @@ _originals = {}  # descriptor -> (a spare copy of it, its identity)
 
 def _replacement(error):
     """Lone surrogates (print("\\ud800"), undecodable file names) become U+FFFD."""
-    return "\ufffd" * (error.end - error.start), error.end
+    return b"\xef\xbf\xbd" * (error.end - error.start), error.end
 
 
 codecs.register_error("pykeep", _replacement)
@@ -61,7 +65,7 @@ def install():
         _streams[attribute] = Stream(fd, f"<{attribute}>")
         setattr(sys, attribute, _streams[attribute])
         setattr(sys, f"__{attribute}__", _streams[attribute])
-    sys.addaudithook(_before_child)
+    sys.addaudithook(_audit)
 
 
 def _identity(fd):
@@ -69,9 +73,10 @@ def _identity(fd):
     return status.st_dev, status.st_ino
 
 
-def _before_child(event, _arguments):
-    # What was printed before a child process starts comes before what the child prints.
-    if event == "subprocess.Popen" or event == "os.system" or event == "os.posix_spawn":
+def _audit(event, _arguments):
+    # What was printed before a child process starts comes before what the child prints, and what
+    # was printed before a sleep does not wait for its end.
+    if event in _FLUSHING_EVENTS:
         flush()
 
 
@@ -91,6 +96,7 @@ def restore():
             except OSError:
                 pass  # the spare was closed as well: nothing is left to restore from
     for attribute, stream in list(_streams.items()):
+        stream._window_end = 0.0
         if stream.closed:
             fd = 1 if attribute == "stdout" else 2
             stream = _streams[attribute] = Stream(fd, f"<{attribute}>")

@@ -1,0 +1,57 @@
+"""Starts real kernels over a socket pair (client.py); no sandbox, no C++.
+
+PYKEEP_TEST_PYTHON names the interpreter the kernels run with, by default the one running pytest. What
+it lacks (pandas, matplotlib, ...) is skipped, with its name.
+"""
+
+import functools
+import subprocess
+
+import pytest
+
+import client
+
+
+@functools.lru_cache(maxsize=None)
+def has(module):
+    command = [client.PYTHON, "-I", "-c", f"import importlib.util as u; assert u.find_spec('{module}')"]
+    return subprocess.run(command, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "needs(*modules): skipped if the kernel's Python lacks them")
+
+
+def pytest_runtest_setup(item):
+    for mark in item.iter_markers("needs"):
+        for module in mark.args:
+            if not has(module):
+                pytest.skip(f"{client.PYTHON} has no {module}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_cache(tmp_path_factory):
+    """Fonts are scanned once, not once a kernel."""
+    client.CACHE = str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="module")
+def shared():
+    kernel = client.Kernel()
+    yield kernel
+    kernel.close()
+
+
+@pytest.fixture
+def kernel(shared):
+    """A kernel shared by the tests of a file, so that they also test what they do to each other."""
+    assert shared.process.poll() is None, "an earlier test ended the kernel"
+    return shared
+
+
+@pytest.fixture
+def fresh():
+    """A kernel of the test's own: for what may end it, or depends on its first cell."""
+    kernel = client.Kernel()
+    yield kernel
+    kernel.close()

@@ -1,0 +1,86 @@
+"""stdout and stderr: bytes as they are, in order, soon, and fast."""
+
+import time
+
+
+def test_unicode_is_exact(kernel):
+    assert kernel.run('print("é漢字🙂\\u2028")').out == "é漢字🙂\u2028\n"
+
+
+def test_raw_bytes_pass(kernel):
+    result = kernel.run('import sys\nsys.stdout.buffer.write(b"\\xff\\xfe ok\\n")')
+    assert result.outputs[0] == ("out", b"\xff\xfe ok\n")
+
+
+def test_lone_surrogates_are_replaced(kernel):
+    result = kernel.run('print("\\ud800"); "\\ud801"')
+    assert result.out == "\ufffd\n"
+    assert result.done["status"] == "ok"
+    shown = kernel.run('from IPython.display import HTML; HTML("<b>\\ud800</b>")')
+    assert shown.displays[0]["data"]["text/html"] == "<b>\ufffd</b>"
+
+
+def test_streams_are_real_files(kernel):
+    assert kernel.run("import sys; (sys.stdout.fileno(), sys.stderr.fileno())").result == "(1, 2)"
+    assert kernel.run("import sys; sys.stdout.isatty()").result == "False"
+
+
+def test_python_text_comes_before_a_childs(kernel):
+    code = "import os\nfor i in range(300): print(i)\nprint('before', end=' ')\nos.system('echo child')\nprint('after');"
+    assert kernel.run(code).out.endswith("299\nbefore child\nafter\n")
+
+
+def test_lines_arrive_while_the_cell_runs(kernel):
+    cell = kernel.start("import time\nprint('one'); print('two')\ntime.sleep(3)")
+    began = time.monotonic()
+    kernel.wait_for_output("one\ntwo\n")
+    assert time.monotonic() - began < 2
+    kernel.finish(cell)
+
+
+def test_many_prints_are_fast(kernel):
+    result = kernel.run("for i in range(100_000): print(i)")
+    assert result.out.endswith("99999\n")
+    assert result.out.count("\n") == 100_000
+    assert result.seconds < 3  # 0.25 s on an idle machine
+
+
+def test_one_huge_print(kernel):
+    result = kernel.run('print("x" * 22_000_000)')
+    assert len(result.out) == 22_000_001
+
+
+def test_tqdm_like_progress_goes_to_stderr(kernel):
+    code = "import sys\nfor i in range(3): sys.stderr.write(f'\\r{i}'); sys.stderr.flush()"
+    assert kernel.run(code).err == "\r0\r1\r2"
+
+
+def test_output_of_a_thread_after_the_cell(kernel):
+    kernel.run(
+        "import threading, time\n"
+        "def later():\n    time.sleep(0.2); print('from the background'); display(5)\n"
+        "threading.Thread(target=later).start()"
+    )
+    time.sleep(0.5)
+    result = kernel.run("6")
+    assert "from the background" in result.out
+    assert [frame["data"]["text/plain"] for frame in result.displays] == ["5", "6"]
+
+
+def test_a_replaced_stdout_stays_and_a_closed_one_does_not(kernel):
+    kernel.run("import io, sys\nreal = sys.stdout\nsys.stdout = io.StringIO()")
+    assert kernel.run("print('hidden')").out == ""
+    kernel.run("captured = sys.stdout.getvalue(); sys.stdout = real")
+    assert kernel.run("captured").result == "'hidden\\n'"
+    kernel.run("sys.stdout.close()")
+    assert kernel.run("print('back')").out == "back\n"
+    kernel.run("sys.stdout = None")
+    assert kernel.run("print('again')").out == "again\n"
+
+
+def test_descriptors_are_restored(kernel):
+    kernel.run("import os; os.dup2(os.open('/dev/null', os.O_WRONLY), 1)")
+    assert kernel.run("print('back')").out == "back\n"
+    kernel.run("import os; os.closerange(0, 3)")
+    result = kernel.run("import sys; print('out'); print('err', file=sys.stderr)")
+    assert (result.out, result.err) == ("out\n", "err\n")
