@@ -1,6 +1,8 @@
 #pragma once
 
 #include <functional>
+#include <utility>
+#include <vector>
 
 #include "mcp/call.hpp"
 #include "mcp/error.hpp"
@@ -11,9 +13,12 @@ namespace mcp {
 
 struct Tool {
   ToolInfo info;
-  // `call` lives until the returned coroutine has ended. Throws DecodeError (bad arguments) and
-  // ToolError, both of which the model reads, and mcp::Error. Cancelled by its coroutine's signal.
+  // `call` and `arguments` live until the returned coroutine has ended. Throws DecodeError (bad
+  // arguments) and ToolError, both of which the model reads, and mcp::Error. Cancelled by its
+  // coroutine's signal.
   std::function<awaitable<CallToolResult>(Call& call, const boost::json::object& arguments)> run;
+  // What `run` reads, for the test that holds it to info.inputSchema.
+  std::vector<schemas::DescribedMember> arguments;
 };
 
 // Makes a Tool::run of `awaitable<CallToolResult> f(Call&, Args)`. Args is a described struct; its
@@ -23,6 +28,16 @@ auto with_args(F f) {
   return [f](Call& call, const boost::json::object& arguments) {
     return f(call, schemas::decode_arguments<Args>(arguments));
   };
+}
+
+// A tool of `awaitable<CallToolResult> f(Call&, Args)`.
+template <class Args, class F>
+Tool make_tool(ToolInfo info, F f) {
+  Tool tool;
+  tool.info = std::move(info);
+  tool.run = with_args<Args>(std::move(f));
+  tool.arguments = schemas::described_names<Args>();
+  return tool;
 }
 
 // Readable things by URI. One object serves all of them.

@@ -18,11 +18,9 @@ awaitable<mcp::CallToolResult> close(Sessions& sessions, mcp::Call& call, Args a
 }  // namespace
 
 mcp::Tool close_session(Sessions& sessions) {
-  mcp::Tool tool;
-  tool.info = tool_info("close_session");
-  tool.run = mcp::with_args<Args>(
-      [&sessions](mcp::Call& call, Args args) { return close(sessions, call, std::move(args)); });
-  return tool;
+  return mcp::make_tool<Args>(tool_info("close_session"), [&sessions](mcp::Call& call, Args args) {
+    return close(sessions, call, std::move(args));
+  });
 }
 
 }  // namespace tools

@@ -40,11 +40,9 @@ awaitable<mcp::CallToolResult> create(Sessions& sessions, mcp::Call& call, Args 
 }  // namespace
 
 mcp::Tool create_session(Sessions& sessions) {
-  mcp::Tool tool;
-  tool.info = tool_info("create_session");
-  tool.run = mcp::with_args<Args>(
-      [&sessions](mcp::Call& call, Args args) { return create(sessions, call, std::move(args)); });
-  return tool;
+  return mcp::make_tool<Args>(tool_info("create_session"), [&sessions](mcp::Call& call, Args args) {
+    return create(sessions, call, std::move(args));
+  });
 }
 
 }  // namespace tools

@@ -74,12 +74,9 @@ awaitable<mcp::CallToolResult> download(Sessions& sessions, mcp::Call& call, Arg
 }  // namespace
 
 mcp::Tool download_file(Sessions& sessions) {
-  mcp::Tool tool;
-  tool.info = tool_info("download_file");
-  tool.run = mcp::with_args<Args>([&sessions](mcp::Call& call, Args args) {
+  return mcp::make_tool<Args>(tool_info("download_file"), [&sessions](mcp::Call& call, Args args) {
     return download(sessions, call, std::move(args));
   });
-  return tool;
 }
 
 }  // namespace tools

@@ -49,12 +49,10 @@ awaitable<mcp::CallToolResult> interrupt(Sessions& sessions, mcp::Call& call, Ar
 }  // namespace
 
 mcp::Tool interrupt_execution(Sessions& sessions) {
-  mcp::Tool tool;
-  tool.info = tool_info("interrupt_execution");
-  tool.run = mcp::with_args<Args>([&sessions](mcp::Call& call, Args args) {
-    return interrupt(sessions, call, std::move(args));
-  });
-  return tool;
+  return mcp::make_tool<Args>(tool_info("interrupt_execution"),
+                              [&sessions](mcp::Call& call, Args args) {
+                                return interrupt(sessions, call, std::move(args));
+                              });
 }
 
 }  // namespace tools

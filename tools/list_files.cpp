@@ -43,11 +43,9 @@ awaitable<mcp::CallToolResult> list(Sessions& sessions, mcp::Call& call, Args ar
 }  // namespace
 
 mcp::Tool list_files(Sessions& sessions) {
-  mcp::Tool tool;
-  tool.info = tool_info("list_files");
-  tool.run = mcp::with_args<Args>(
-      [&sessions](mcp::Call& call, Args args) { return list(sessions, call, std::move(args)); });
-  return tool;
+  return mcp::make_tool<Args>(tool_info("list_files"), [&sessions](mcp::Call& call, Args args) {
+    return list(sessions, call, std::move(args));
+  });
 }
 
 }  // namespace tools

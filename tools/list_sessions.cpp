@@ -72,11 +72,9 @@ awaitable<mcp::CallToolResult> list(Sessions& sessions, mcp::Call& call, Args) {
 }  // namespace
 
 mcp::Tool list_sessions(Sessions& sessions) {
-  mcp::Tool tool;
-  tool.info = tool_info("list_sessions");
-  tool.run = mcp::with_args<Args>(
-      [&sessions](mcp::Call& call, Args args) { return list(sessions, call, std::move(args)); });
-  return tool;
+  return mcp::make_tool<Args>(tool_info("list_sessions"), [&sessions](mcp::Call& call, Args args) {
+    return list(sessions, call, std::move(args));
+  });
 }
 
 }  // namespace tools

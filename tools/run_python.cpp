@@ -63,12 +63,9 @@ awaitable<mcp::CallToolResult> run(Sessions& sessions, mcp::Call& call, Args arg
 }  // namespace
 
 mcp::Tool run_python(Sessions& sessions) {
-  mcp::Tool tool;
-  tool.info = tool_info("run_python");
-  tool.run = mcp::with_args<Args>([&sessions](mcp::Call& call, Args args) {
+  return mcp::make_tool<Args>(tool_info("run_python"), [&sessions](mcp::Call& call, Args args) {
     return run(sessions, call, std::move(args));  // a lambda is never a coroutine
   });
-  return tool;
 }
 
 }  // namespace tools

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMaxWaiting = 16;
 constexpr std::size_t kMaxHistory = 200;
 constexpr std::size_t kMaxHistoryBytes = 32 << 20;
-constexpr std::chrono::milliseconds kCloseGrace{1500};
+constexpr std::chrono::milliseconds kCloseGrace{300};  // for cells to follow their interrupt
 
 std::size_t held_bytes(const sandbox::Output& output) {
   if (auto* text = std::get_if<sandbox::Text>(&output.what)) return text->bytes.size();
@@ -210,7 +210,7 @@ std::optional<sandbox::Usage> Session::usage() const {
 awaitable<void> Session::close(bool keep_files) {
   closing_ = true;
   for (const auto& run : history_) run->execution->request_stop(Execution::Stop::cancelled);
-  bool ended = co_await async::within(kCloseGrace / 2, tasks_.join());
+  bool ended = co_await async::within(kCloseGrace, tasks_.join());
   if (!ended) {
     tasks_.cancel();
     co_await tasks_.join();

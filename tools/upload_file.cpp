@@ -82,11 +82,9 @@ awaitable<mcp::CallToolResult> upload(Context& context, mcp::Call& call, Args ar
 
 mcp::Tool upload_file(Sessions& sessions, boost::asio::thread_pool& pool, UploadPolicy policy) {
   auto context = std::make_shared<Context>(Context{sessions, pool, std::move(policy)});
-  mcp::Tool tool;
-  tool.info = tool_info("upload_file");
-  tool.run = mcp::with_args<Args>(
-      [context](mcp::Call& call, Args args) { return upload(*context, call, std::move(args)); });
-  return tool;
+  return mcp::make_tool<Args>(tool_info("upload_file"), [context](mcp::Call& call, Args args) {
+    return upload(*context, call, std::move(args));
+  });
 }
 
 }  // namespace tools

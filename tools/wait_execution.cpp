@@ -23,11 +23,9 @@ awaitable<mcp::CallToolResult> wait(Sessions& sessions, mcp::Call& call, Args ar
 }  // namespace
 
 mcp::Tool wait_execution(Sessions& sessions) {
-  mcp::Tool tool;
-  tool.info = tool_info("wait_execution");
-  tool.run = mcp::with_args<Args>(
-      [&sessions](mcp::Call& call, Args args) { return wait(sessions, call, std::move(args)); });
-  return tool;
+  return mcp::make_tool<Args>(tool_info("wait_execution"), [&sessions](mcp::Call& call, Args args) {
+    return wait(sessions, call, std::move(args));
+  });
 }
 
 }  // namespace tools

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "app/options.hpp"
+
+namespace app {
+
+// One function a command, each in the file of its name. They return the program's exit code.
+int stdio(const Options& options);
+int run(const Options& options);
+int doctor(const Options& options);
+int template_build(const Options& options);
+int template_list(const Options& options);
+
+}  // namespace app

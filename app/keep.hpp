@@ -1,0 +1,33 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <memory>
+
+#include "app/options.hpp"
+#include "mcp/server.hpp"
+#include "sandbox/local/templates.hpp"
+#include "sandbox/sandbox.hpp"
+#include "sandbox/session_store.hpp"
+#include "tools/resources.hpp"
+#include "tools/sessions.hpp"
+
+namespace app {
+
+// Everything that serves, put together: the only place that knows every concrete type. Starts
+// nothing and touches no file until the first tool call (clients start us just to look).
+//
+// Before it is destroyed, `sessions.shutdown()` has been awaited and the io_context has run dry.
+struct Keep {
+  Keep(boost::asio::io_context& io, const Options& options);
+
+  boost::asio::thread_pool pool;
+  sandbox::local::Templates templates;
+  std::unique_ptr<sandbox::Backend> backend;
+  sandbox::SessionStore store;
+  tools::Sessions sessions;
+  tools::SessionResources resources;
+  mcp::Server server;
+};
+
+}  // namespace app

@@ -1,0 +1,201 @@
+#include "app/options.hpp"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <iostream>
+
+#include "app/version.hpp"
+
+namespace app {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Clients start us with an empty environment as well: then the user database knows the home.
+fs::path default_state_directory() {
+  if (const char* state = std::getenv("XDG_STATE_HOME"); state && *state == '/')
+    return fs::path(state) / "pykeep";
+  const char* home = std::getenv("HOME");
+  if (!home || *home != '/') {
+    const passwd* user = getpwuid(getuid());
+    home = user ? user->pw_dir : "/var/tmp";
+  }
+  return fs::path(home) / ".local" / "state" / "pykeep";
+}
+
+// "--memory 2GiB" and plain bytes. CLI11's own sizes make no difference between GB and GiB.
+std::uint64_t parse_size(const std::string& text) {
+  std::size_t end = 0;
+  unsigned long long value = 0;
+  try {
+    value = std::stoull(text, &end);
+  } catch (const std::exception&) {
+    throw CLI::ValidationError("expected a size such as 512MiB, not \"" + text + "\"");
+  }
+  std::string unit = CLI::detail::to_lower(text.substr(end));
+  constexpr const char* kUnits[] = {"k", "m", "g", "t"};
+  if (unit.empty() || unit == "b") return value;
+  for (int i = 0; i < 4; ++i)
+    if (unit == kUnits[i] || unit == std::string(kUnits[i]) + "ib" ||
+        unit == std::string(kUnits[i]) + "b")
+      return value << (10 * (i + 1));
+  throw CLI::ValidationError("expected a size such as 512MiB, not \"" + text + "\"");
+}
+
+std::string environment_name(std::string option) {
+  for (char& c : option) c = c == '-' ? '_' : static_cast<char>(std::toupper(c));
+  return "PYKEEP_" + option;
+}
+
+class Table {
+ public:
+  Table(CLI::App& app, Options& options) : app_(app), options_(options) {}
+
+  template <class T>
+  void add(const std::string& name, T& value, const std::string& help) {
+    app_.add_option("--" + name, value, help)
+        ->envname(environment_name(name))
+        ->capture_default_str();
+  }
+  void flag(const std::string& name, bool& value, const std::string& help) {
+    app_.add_flag("--" + name, value, help)->envname(environment_name(name));
+  }
+  void size(const std::string& name, std::uint64_t& value, const std::string& help) {
+    auto read = [&value](const std::string& text) { value = parse_size(text); };
+    app_.add_option_function<std::string>("--" + name, read, help)
+        ->envname(environment_name(name))
+        ->default_str(std::to_string(value >> 20) + "MiB")
+        ->type_name("SIZE");
+  }
+  template <class Duration>
+  void seconds(const std::string& name, Duration& value, const std::string& help) {
+    auto read = [&value](const std::int64_t& count) { value = std::chrono::seconds(count); };
+    app_.add_option_function<std::int64_t>("--" + name, read, help)
+        ->envname(environment_name(name))
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{10} * 365 * 86400))
+        ->default_str(std::to_string(std::chrono::seconds(value).count()))
+        ->type_name("SECONDS");
+  }
+
+  void all() {
+    auto& sessions = options_.sessions;
+    auto& limits = sessions.limits;
+    add("state-dir", state_, "where sessions and templates are kept");
+    add("log-level", options_.log_level, "debug, info, warning, error or off; goes to stderr");
+    add("template", sessions.default_python,
+        "Python environment: a name, a path, or `system`; default: the one built, else `system`");
+    add("session", sessions.default_name,
+        "make the default session a durable one of this name (stdio)");
+    add("bubblewrap", options_.bubblewrap, "path of bwrap");
+    flag("allow-network", sessions.allow_network,
+         "let create_session turn the network on; it then reaches this machine's loopback too");
+    add("env", environment_, "NAME or NAME=VALUE that kernels shall see (repeatable)");
+    add("upload-root", options_.upload_roots,
+        "directory that upload_file may read from (repeatable); default: the working directory");
+    size("upload-max", options_.upload_max, "largest upload");
+    size("memory", limits.memory, "memory of a session, all its processes together");
+    add("processes", limits.processes, "processes and threads of a session");
+    add("open-files", limits.open_files, "open files of a process");
+    size("tmp", limits.tmp, "size of /tmp and of /dev/shm");
+    size("workspace", limits.workspace, "size of /workspace");
+    size("file-size", limits.file, "size of one file");
+    seconds("start-limit", options_.start_limit, "how long a kernel may take to start");
+    add("max-kernels", sessions.max_live, "kernels at once");
+    seconds("session-ttl", sessions.session_ttl, "without use, until a kernel is stopped");
+    seconds("keep", sessions.keep, "without use, until a session's files are deleted");
+    size("disk", sessions.disk, "files of all sessions that do not run; the oldest go first");
+  }
+
+  void check() {
+    fs::path state = state_.empty() ? default_state_directory() : fs::path(state_);
+    options_.state_directory = fs::absolute(state).lexically_normal();
+    options_.sessions.max_live_per_principal = options_.sessions.max_live;
+    for (const std::string& entry : environment_) add_variable(entry);
+  }
+
+ private:
+  void add_variable(const std::string& entry) {
+    std::size_t equals = entry.find('=');
+    std::string name = entry.substr(0, equals);
+    if (name.empty()) throw CLI::ValidationError("--env: expected NAME or NAME=VALUE");
+    const char* own = std::getenv(name.c_str());
+    if (equals != entry.npos)
+      options_.sessions.environment.emplace_back(name, entry.substr(equals + 1));
+    else if (own)
+      options_.sessions.environment.emplace_back(name, own);
+  }
+
+  CLI::App& app_;
+  Options& options_;
+  std::string state_;
+  std::vector<std::string> environment_;
+};
+
+void add_run(CLI::App& app, Options& options) {
+  CLI::App* run = app.add_subcommand("run", "Run code in a fresh sandbox; charts go to files");
+  run->add_option("-c", options.code, "the code")->type_name("CODE");
+  run->add_option("file", options.file, "a file with the code; - reads it from stdin");
+  run->add_option("--output", options.output_directory, "directory for charts (default: .)");
+  run->add_option("--timeout", options.timeout, "seconds until the code is interrupted")
+      ->check(CLI::Range(0.1, 86400.0));
+  run->add_flag("--stdin", options.read_stdin, "let input() read from our stdin");
+}
+
+void add_template(CLI::App& app, Options& options) {
+  CLI::App* group = app.add_subcommand("template", "Python environments for sessions");
+  group->require_subcommand(1);
+  CLI::App* build = group->add_subcommand("build", "Make one from pinned, hashed packages");
+  build->add_option("--name", options.template_name, "its name")->capture_default_str();
+  build->add_option("--python", options.python, "interpreter (default: /usr/bin/python3)");
+  build->add_option("--requirements", options.requirements, "a requirements file of your own");
+  build->add_flag("--system", options.system_packages,
+                  "use the distribution's packages; needs no network");
+  group->add_subcommand("list", "Those that were built");
+}
+
+Command command_of(const CLI::App& app) {
+  if (app.got_subcommand("run")) return Command::run;
+  if (app.got_subcommand("doctor")) return Command::doctor;
+  if (!app.got_subcommand("template")) return Command::stdio;
+  bool build = app.get_subcommand("template")->got_subcommand("build");
+  return build ? Command::template_build : Command::template_list;
+}
+
+}  // namespace
+
+Invocation parse(int argc, char** argv) {
+  Invocation invocation;
+  Options& options = invocation.options;
+  CLI::App app(
+      "A keep for Python that agents can use: an MCP server with a persistent, isolated kernel.\n"
+      "Without a command it serves MCP over stdio.");
+  app.set_version_flag("--version", std::string("pykeep ") + PYKEEP_VERSION);
+  app.fallthrough();
+  app.require_subcommand(0, 1);
+  Table table(app, options);
+  table.all();
+  app.add_subcommand("stdio", "Serve MCP over stdin and stdout (the default)");
+  add_run(app, options);
+  add_template(app, options);
+  app.add_subcommand("doctor", "Say what isolation this machine gives")
+      ->add_flag("--json", options.json, "for programs");
+  try {
+    app.parse(argc, argv);
+    table.check();
+    bool two = !options.code.empty() && !options.file.empty();
+    bool none = options.code.empty() && options.file.empty();
+    if (app.got_subcommand("run") && (two || none))
+      throw CLI::ValidationError("run: give either -c CODE or a file");
+  } catch (const CLI::ParseError& end) {
+    int code = app.exit(end, std::cout, std::cerr);
+    std::exit(code == 0 ? 0 : 2);
+  }
+  invocation.command = command_of(app);
+  return invocation;
+}
+
+}  // namespace app

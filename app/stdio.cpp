@@ -1,0 +1,49 @@
+#include "transport/stdio.hpp"
+
+#include <unistd.h>
+
+#include <boost/asio/signal_set.hpp>
+
+#include "app/commands.hpp"
+#include "app/keep.hpp"
+#include "async/task_group.hpp"
+
+namespace app {
+
+namespace asio = boost::asio;
+
+namespace {
+
+async::awaitable<void> stop_on_signal(std::function<void()> stop) {
+  asio::signal_set signals(co_await asio::this_coro::executor, SIGINT, SIGTERM);
+  int signal = co_await signals.async_wait(asio::use_awaitable);
+  (void)signal;
+  stop();
+}
+
+// Serves until the client leaves or a signal comes; then ends every kernel. What began here has
+// ended when this returns.
+async::awaitable<void> live(Keep& keep) {
+  auto executor = co_await asio::this_coro::executor;
+  async::TaskGroup serving(executor), housekeeping(executor);
+  housekeeping.spawn(keep.sessions.expire());
+  housekeeping.spawn(stop_on_signal([&serving] { serving.cancel(); }));
+  serving.spawn(transport::serve_stdio(keep.server, STDIN_FILENO, STDOUT_FILENO));
+  co_await serving.join();
+  housekeeping.cancel();
+  co_await housekeeping.join();
+  co_await keep.sessions.shutdown();
+}
+
+}  // namespace
+
+int stdio(const Options& options) {
+  asio::io_context io(1);
+  Keep keep(io, options);
+  async::TaskGroup root(io.get_executor());
+  root.spawn(live(keep));
+  io.run();
+  return 0;
+}
+
+}  // namespace app
