@@ -45,10 +45,12 @@ class Call {
 
   // Whether the user behind this client can be asked (form elicitation).
   virtual bool can_ask() const = 0;
-  // Asks the user. Legacy: sends elicitation/create and waits, at most `limit`, for the answer
-  // (a client that never answers counts as Action::cancel). Modern: throws InputRequired, which
-  // ends the request with an `input_required` result; the client's retry finds `state` in
-  // resumed(). So call it where no lock is held, and be able to go on from `state`.
+  // Asks the user. Legacy: sends elicitation/create and waits, at most `limit`, for the answer; a
+  // client that never answers, refuses or answers nonsense counts as Action::cancel. Modern: throws
+  // InputRequired, which ends the request with an `input_required` result (`limit` does not apply:
+  // the question is kept for 30 minutes); the client's retry, the same call with the same
+  // arguments, finds `state` in resumed(). So call it where no lock is held, and be able to go on
+  // from `state`. If can_ask() is false: throws Error (modern, -32021) or ToolError (legacy).
   virtual awaitable<Answer> ask(ElicitParams question, std::string state,
                                 std::chrono::milliseconds limit) = 0;
   // Set when this request is such a retry.

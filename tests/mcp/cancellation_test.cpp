@@ -144,3 +144,18 @@ TEST_CASE("the end of the transport unwinds every call, without an answer") {
   CHECK(client.peer.in_flight.empty());
   CHECK(client.sent().empty());
 }
+
+TEST_CASE(
+    "the end of the transport also ends an answer, and a question, that the client does not read") {
+  Conversation client;
+  client.initialize("2025-11-25", R"({"elicitation":{}})");
+  client.out.slow = true;
+  client.start(call("1", "refuse"));
+  client.start(R"({"jsonrpc":"2.0","id":2,"method":"tools/call",)"
+               R"("params":{"name":"ask","arguments":{"text":"Who?"}}})");
+  CHECK(client.serving() == 2);
+  client.shut_down();
+  REQUIRE(client.run());
+  CHECK(client.peer.asked.empty());
+  CHECK(client.sent().empty());
+}

@@ -23,6 +23,7 @@ inline json::value parse_message(std::string_view text, boost::system::error_cod
 class FakeOutbox final : public mcp::Outbox {
  public:
   mcp::awaitable<void> send(json::value message) override {
+    if (slow) co_await async::sleep_for(std::chrono::minutes(10));
     messages.push_back(std::move(message));
     co_return;
   }
@@ -34,7 +35,7 @@ class FakeOutbox final : public mcp::Outbox {
   bool carries_requests() const override { return reaches_client; }
 
   std::vector<json::value> messages;
-  bool slow = false;  // the client reads too slowly: offers are lost
+  bool slow = false;  // the client does not read: offers are lost, sends wait
   bool reaches_client = true;
 };
 
