@@ -22,7 +22,9 @@ def program(variable: str) -> str:
 def environment(tmp_path):
     """The environment of a server that must not touch the user's own state. AddressSanitizer keeps
     little of what is freed, so that the memory of a server says something."""
-    sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1:thread_local_quarantine_size_kb=64"
+    sanitizer = (
+        os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1:thread_local_quarantine_size_kb=64"
+    )
     return {**os.environ, "PYKEEP_STATE_DIR": str(tmp_path / "state"), "ASAN_OPTIONS": sanitizer}
 
 

@@ -145,9 +145,7 @@ def test_100_000_mutated_lines_leave_it_alive_and_no_larger(test_server):
 
 
 def test_many_calls_at_once_are_answered_or_refused(test_server):
-    idents = [
-        test_server.start("tools/call", {"name": "slow", "arguments": {"ms": 200}}) for _ in range(200)
-    ]
+    idents = [test_server.start("tools/call", {"name": "slow", "arguments": {"ms": 200}}) for _ in range(200)]
     outcomes = {"answered": 0, "refused": 0}
     for ident in idents:
         try:

@@ -8,7 +8,7 @@ import sys
 import time
 
 MAX_LINES = 700
-PROSE = {".md", ".txt", ".json", ".xml"}
+NOT_CODE = {".md", ".txt", ".json", ".lock"}
 
 
 def tracked(*patterns: str) -> list[str]:
@@ -32,7 +32,7 @@ def shell_scripts() -> list[str]:
 def file_sizes() -> bool:
     long = []
     for name in tracked():
-        if pathlib.Path(name).suffix in PROSE or name == "LICENSE":
+        if pathlib.Path(name).suffix in NOT_CODE or name == "LICENSE":
             continue
         lines = pathlib.Path(name).read_bytes().count(b"\n")
         if lines > MAX_LINES:

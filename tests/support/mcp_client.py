@@ -68,7 +68,9 @@ class ToolResult:
 
 
 class Client:
-    def __init__(self, command, *, era="legacy", revision=None, env=None, cwd=None, timeout=60.0, answer=None):
+    def __init__(
+        self, command, *, era="legacy", revision=None, env=None, cwd=None, timeout=60.0, answer=None
+    ):
         """`env` replaces the environment. `answer(params)` answers elicitations; without it the client
         does not offer them."""
         self.modern = era == "modern"
