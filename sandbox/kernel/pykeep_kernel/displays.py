@@ -214,8 +214,6 @@ class Formatter(DisplayFormatter):
         ("matplotlib.figure", "Figure"): ("figures", "render"),
         ("pandas.core.frame", "DataFrame"): ("tables", "render_frame"),
         ("pandas", "DataFrame"): ("tables", "render_frame"),
-        ("pandas.core.series", "Series"): ("tables", "render_series"),
-        ("pandas", "Series"): ("tables", "render_series"),
         ("plotly.basedatatypes", "BaseFigure"): ("plots", "render"),
         ("PIL.Image", "Image"): ("pictures", "render"),
     }
@@ -228,11 +226,19 @@ class Formatter(DisplayFormatter):
         for ancestor in kind.__mro__:
             renderer = self.renderers.get((ancestor.__module__, ancestor.__name__))
             if renderer is not None:
-                module = __import__(f"pykeep_kernel.{renderer[0]}", fromlist=[renderer[1]])
-                bundle = getattr(module, renderer[1])(obj)
+                bundle = self._rendered(obj, *renderer)
                 if bundle is not None:
                     return bundle
         return self._general(obj, include, exclude)
+
+    def _rendered(self, obj, module, function):
+        ours = __import__(f"pykeep_kernel.{module}", fromlist=[function])
+        try:
+            return getattr(ours, function)(obj)
+        except Exception:
+            if module == "figures":
+                raise  # what is wrong with a figure (a formula, say) shows only when it is drawn
+            return None
 
     def _general(self, obj, include, exclude):
         shell = self.parent

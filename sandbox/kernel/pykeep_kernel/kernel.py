@@ -21,7 +21,7 @@ class Kernel:
         streams.install()
         self.interrupts = Interrupts()
         self.interrupts.install()
-        self.link = link.connect(self.interrupts, streams.flush)
+        self.link = link.connect(self.interrupts, streams.flush_all)
         _keep_terminal_codes_away()
 
         from pykeep_kernel import displays, magics, packages, processes, shell, stdin
@@ -150,6 +150,7 @@ def _support_libraries(asker):
     imports.when_imported("matplotlib.font_manager", later("figures", "on_font_manager"))
     imports.when_imported("matplotlib.pyplot", later("figures", "on_pyplot"))
     imports.when_imported("PIL.ImageShow", later("pictures", "on_image_show"))
+    imports.when_imported("pandas", later("tables", "on_pandas"))
     imports.when_imported("plotly.io", later("plots", "on_plotly_io"))
 
 

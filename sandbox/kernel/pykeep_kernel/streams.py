@@ -120,7 +120,11 @@ def flush():
             stream.flush()
         except Exception:
             pass  # closed, replaced by something odd, or its descriptor is gone
-    # C code called through ctypes may have text in stdio's buffers.
+
+
+def flush_all():
+    """Before a frame: also what C code, called through ctypes, may have left in stdio's buffers."""
+    flush()
     ctypes = sys.modules.get("ctypes")
     if ctypes is not None:
         try:

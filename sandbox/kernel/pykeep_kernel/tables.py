@@ -1,20 +1,18 @@
-"""pandas: a text table that says its shape, and bounded HTML."""
+"""pandas: text tables that say their shape, and bounded HTML."""
 
 _WIDTH = 140
+_COLUMNS = 20
 
 
-def _text(value):
-    import pandas
-
-    # 80 columns break wide tables; what the user chose stays.
-    if pandas.get_option("display.width") == 80:
-        with pandas.option_context("display.width", _WIDTH):
-            return repr(value)
-    return repr(value)
+def on_pandas(pandas):
+    # pandas takes the kernel for a terminal of 80 columns and hides what does not fit.
+    if pandas.get_option("display.max_columns") == 0:
+        pandas.set_option("display.max_columns", _COLUMNS)
+        pandas.set_option("display.width", _WIDTH)
 
 
 def render_frame(frame):
-    text = _text(frame)
+    text = repr(frame)
     if not text.endswith("columns]"):
         text += f"\n\n[{frame.shape[0]} rows x {frame.shape[1]} columns]"
     data = {"text/plain": text}
@@ -22,7 +20,3 @@ def render_frame(frame):
     if html:
         data["text/html"] = html
     return data, {}
-
-
-def render_series(series):
-    return {"text/plain": _text(series)}, {}
