@@ -51,4 +51,13 @@ std::string readable_end(std::string_view bytes, std::size_t size) {
   return out;
 }
 
+std::string size_text(std::uint64_t bytes) {
+  bool large = bytes >= 1ull << 30;
+  std::uint64_t unit = large ? 1ull << 30 : 1ull << 20;
+  std::string text = std::to_string(bytes / unit);
+  std::uint64_t tenths = bytes % unit * 10 / unit;
+  if (tenths != 0) text += "." + std::to_string(tenths);
+  return text + (large ? " GiB" : " MiB");
+}
+
 }  // namespace sandbox

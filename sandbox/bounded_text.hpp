@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -13,5 +14,8 @@ std::size_t whole_characters(std::string_view bytes, std::size_t size);
 // The end of `bytes`, at most `size` of them, fit for an error message: one that a person reads in
 // a terminal and that becomes JSON. Control characters are dropped, what is not UTF-8 becomes '?'.
 std::string readable_end(std::string_view bytes, std::size_t size);
+
+// "2 GiB", "4.3 GiB", "512 MiB": as precise as a person wants it.
+std::string size_text(std::uint64_t bytes);
 
 }  // namespace sandbox

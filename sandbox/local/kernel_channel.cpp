@@ -14,6 +14,7 @@
 #include <cstring>
 #include <deque>
 
+#include "sandbox/bounded_text.hpp"
 #include "sandbox/frames.hpp"
 
 namespace sandbox::local {
@@ -276,12 +277,6 @@ awaitable<Exit> LocalChannel::exit() {
   }
   bool by_memory = process_->memory_kills() > kills_seen_;
   co_return describe_exit(process_->wait_status(), by_memory, memory_limit_);
-}
-
-std::string size_text(std::uint64_t bytes) {
-  constexpr std::uint64_t kGiB = 1ull << 30, kMiB = 1ull << 20;
-  if (bytes >= kGiB && bytes % kGiB == 0) return std::to_string(bytes / kGiB) + " GiB";
-  return std::to_string(bytes / kMiB) + " MiB";
 }
 
 std::string signal_text(int signal) {
