@@ -35,7 +35,7 @@ def test_a_cell_that_takes_the_link(fresh):
         "import builtins; del builtins.print, builtins.range",
         "import json; json.dumps = json.loads = None",
         "import time; time.sleep = time.monotonic = lambda *a: 0",
-        "import sys; sys.modules['numpy'] = 5; sys.modules['pandas'] = None",
+        "import sys; sys.modules['pandas'] = 5; sys.modules['plotly.io'] = None",
         "import os; os.makedirs('gone', exist_ok=True); os.chdir('gone'); os.rmdir('../gone')",
         "import locale; locale.setlocale(locale.LC_ALL, 'C')",
         "import sys; sys.stdin.close(); sys.stdin = None",

@@ -117,7 +117,7 @@ def test_warnings_name_the_cell(kernel):
 
 
 def test_notes_and_groups(kernel):
-    if kernel.ready["python"] < "3.11":
+    if tuple(map(int, kernel.ready["python"].split("."))) < (3, 11):
         pytest.skip("new in Python 3.11")
     text = kernel.run(
         "group = ExceptionGroup('several', [ValueError(1), TypeError(2)])\n"

@@ -1,1 +1,1 @@
-"""The Python side of a pykeep sandbox: one IPython shell behind the kernel link (docs/kernel-link.md)."""
+"""The Python side of a sandbox: an IPython shell behind the kernel link (docs/kernel-link.md)."""

@@ -5,10 +5,6 @@ import json
 import os
 import sys
 
-from IPython.core.displayhook import DisplayHook
-from IPython.core.displaypub import DisplayPublisher
-from IPython.core.formatters import DisplayFormatter
-
 from pykeep_kernel import images, link
 
 PLAIN_LIMIT = 64_000  # characters of text/plain
@@ -16,7 +12,6 @@ TEXT_LIMIT = 200_000  # bytes of any other type; more goes to a file
 FRAME_LIMIT = 700_000  # bytes of all texts together: a frame's header is limited to 1 MiB
 _WAITING_LIMIT = 16
 _encode_any = json.JSONEncoder(ensure_ascii=False, default=str).encode
-_KEPT_RESULTS = 3
 
 _IMAGE_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 _EXTENSIONS = {
@@ -190,105 +185,8 @@ def bounded(text, limit):
     if len(text) <= limit:
         return text
     head, tail = limit * 3 // 4, limit // 4
-    return f"{text[:head]}\n[... {len(text) - head - tail:,} characters left out ...]\n{text[-tail:]}"
-
-
-class Publisher(DisplayPublisher):
-    """Where display() and friends end. `displays` is set by the shell."""
-
-    displays = None
-
-    def publish(self, data, metadata=None, *, transient=None, update=False, **_old_arguments):
-        display_id = (transient or {}).get("display_id")
-        self.displays.show(data, metadata, False, display_id, update)
-
-    def clear_output(self, wait=False):
-        self.displays.clear()
-
-
-class Formatter(DisplayFormatter):
-    """IPython's formatter; types of well-known libraries go to our own renderers first."""
-
-    # (module, class) -> (module of ours, function): object -> (data, metadata) or None
-    renderers = {
-        ("matplotlib.figure", "Figure"): ("figures", "render"),
-        ("pandas.core.frame", "DataFrame"): ("tables", "render_frame"),
-        ("pandas", "DataFrame"): ("tables", "render_frame"),
-        ("plotly.basedatatypes", "BaseFigure"): ("plots", "render"),
-        ("PIL.Image", "Image"): ("pictures", "render"),
-    }
-    _simple = frozenset((int, float, bool, complex, str, bytes))
-
-    def format(self, obj, include=None, exclude=None):
-        kind = type(obj)
-        if kind in self._simple:
-            return {"text/plain": self.formatters["text/plain"](obj)}, {}
-        for ancestor in kind.__mro__:
-            renderer = self.renderers.get((ancestor.__module__, ancestor.__name__))
-            if renderer is not None:
-                bundle = self._rendered(obj, *renderer)
-                if bundle is not None:
-                    return bundle
-        return self._general(obj, include, exclude)
-
-    def _rendered(self, obj, module, function):
-        ours = __import__(f"pykeep_kernel.{module}", fromlist=[function])
-        try:
-            return getattr(ours, function)(obj)
-        except Exception:
-            if module == "figures":
-                raise  # what is wrong with a figure (a formula, say) shows only when it is drawn
-            return None
-
-    def _general(self, obj, include, exclude):
-        shell = self.parent
-        shell.repr_errors = errors = []
-        try:
-            data, metadata = super().format(obj, include, exclude)
-        finally:
-            shell.repr_errors = None
-        if errors and not data:
-            reason = f"{type(errors[0]).__name__}: {errors[0]}"
-            data = {"text/plain": f"<{type(obj).__name__} object; its repr raised {reason}>"}
-        return data, metadata
-
-
-class Hook(DisplayHook):
-    """Sends the value of a cell's last expression; keeps `_`, `__`, `___` and no more alive."""
-
-    displays = None
-
-    def __call__(self, result=None):
-        self.check_for_underscore()
-        if result is None or self._ends_with_semicolon() and self.quiet():
-            return
-        data, metadata = self.shell.display_formatter.format(result)
-        self.update_user_ns(result)
-        self.fill_exec_result(result)
-        if data:
-            self.displays.show(data, metadata, result=True)
-
-    def _ends_with_semicolon(self):
-        sources = self.shell.history_manager.input_hist_parsed
-        return ";" in sources[-1].rpartition("\n")[2] if sources else False
-
-    def update_user_ns(self, result):
-        # IPython's own keeps 1,000 results alive, whole data frames among them.
-        names = self.shell.user_ns
-        outputs = names.get("_oh")
-        if not isinstance(outputs, dict) or result is outputs:
-            return
-        outputs[self.prompt_count] = result
-        while len(outputs) > _KEPT_RESULTS:
-            del outputs[next(iter(outputs))]
-        if "_" in __import__("builtins").__dict__:
-            return  # gettext's
-        for name, attribute in (("___", "__"), ("__", "_"), ("_", None)):
-            value = result if attribute is None else getattr(self, attribute)
-            known = getattr(self, name)
-            if names.get(name, known) is known:  # else it is the user's own variable
-                setattr(self, name, value)
-                names[name] = value
+    gap = f"[... {len(text) - head - tail:,} characters left out ...]"
+    return f"{text[:head]}\n{gap}\n{text[-tail:]}"
 
 
 def end_of_cell():

@@ -73,8 +73,8 @@ def fit_picture(picture, limit, lossless_size=None):
 
 def to_png(picture):
     """The whole of a PIL image as PNG bytes, made fast rather than small."""
-    if picture.mode not in ("1", "L", "LA", "P", "RGB", "RGBA", "I", "I;16"):
-        picture = picture.convert("RGB")
+    if picture.mode not in ("1", "L", "LA", "P", "RGB", "RGBA", "I;16"):
+        picture = _opaque(picture)
     buffer = io.BytesIO()
     picture.save(buffer, "PNG", compress_level=1)
     return buffer.getvalue()

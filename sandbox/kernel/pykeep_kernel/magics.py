@@ -9,8 +9,8 @@ from traitlets.config import Configurable
 
 
 class InlineBackend(Configurable):
-    """`%config InlineBackend.figure_format = 'retina'` and the like are accepted and change nothing:
-    image sizes follow the budget."""
+    """`%config InlineBackend.figure_format = 'retina'` is accepted and changes nothing: image sizes
+    follow the budget."""
 
     figure_format = Any().tag(config=True)
     figure_formats = Any().tag(config=True)

@@ -1,4 +1,4 @@
-"""What the server starts (docs/kernel-link.md, "Starting it"). Short, because it is never cached."""
+"""What the server starts (docs/kernel-link.md, "Starting it"). Short: it is never cached."""
 
 import os
 import sys

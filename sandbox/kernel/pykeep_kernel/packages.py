@@ -12,11 +12,13 @@ import subprocess
 import sys
 import sysconfig
 
+# Where nothing can be reached, waiting for it is pointless.
 _FAST_FAILURE = {"PIP_RETRIES": "0", "PIP_TIMEOUT": "2"}
 
 
 class Packages:
     def __init__(self, workspace):
+        self._network = _has_network()
         self._prefix = os.path.join(workspace, ".packages")
         variables = {"base": self._prefix, "platbase": self._prefix}
         self._site = sysconfig.get_path("purelib", "posix_prefix", variables)
@@ -30,34 +32,33 @@ class Packages:
         os.environ.setdefault("PIP_PROGRESS_BAR", "off")
         os.environ.setdefault("PIP_ROOT_USER_ACTION", "ignore")
         os.environ.setdefault("PYTHONPATH", self._site)
-        scripts = os.path.join(self._prefix, "bin")
-        os.environ["PATH"] = os.environ.get("PATH", os.defpath) + os.pathsep + scripts
+        if not self._network:
+            for name, value in _FAST_FAILURE.items():
+                os.environ.setdefault(name, value)
+        # `!python` and `!pip` mean this environment's.
+        ours = [os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)]
+        os.environ["PATH"] = os.pathsep.join([*ours, os.path.join(self._prefix, "bin")])
         self.refresh()
 
     def refresh(self):
         """After an installation: what is new can be imported at once, .pth files included."""
         if os.path.isdir(self._site):
-            if self._site in sys.path:
-                site.addsitedir(self._site, set(sys.path) - {self._site})
-            else:
-                site.addsitedir(self._site)
+            site.addsitedir(self._site, set(sys.path))
         importlib.invalidate_caches()
 
     def pip(self, line):
         """The %pip magic: runs pip with the kernel's interpreter."""
-        environment = dict(os.environ)
-        if not _has_network():
-            environment.update(_FAST_FAILURE)
         command = [sys.executable, "-m", "pip", *shlex.split(line)]
-        code = subprocess.call(command, stdin=subprocess.DEVNULL, env=environment)
+        code = subprocess.call(command, stdin=subprocess.DEVNULL)
         self.refresh()
         if code:
-            sys.stderr.write(f"%pip ended with exit code {code}; nothing that worked before is lost\n")
+            hint = "" if self._network else " (there is no network here: only files can be installed)"
+            sys.stderr.write(f"%pip ended with exit code {code}{hint}\n")
         return code
 
 
 def _has_network():
-    """Whether there is any route but the loopback's: without one, waiting is pointless."""
+    """Whether there is any route but the loopback's."""
     for name, skipped in (("/proc/net/route", 1), ("/proc/net/ipv6_route", 0)):
         try:
             with open(name, encoding="ascii") as file:

@@ -1,4 +1,4 @@
-"""Child processes: forked ones never speak for the kernel, spawned ones find the cells' functions."""
+"""Child processes: forked ones do not speak for the kernel, spawned ones find cells' functions."""
 
 import os
 import re

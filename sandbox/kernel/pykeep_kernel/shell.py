@@ -10,7 +10,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets import Type
 from traitlets.config import Config
 
-from pykeep_kernel import displays, streams, tracebacks
+from pykeep_kernel import formatting, streams, tracebacks
 
 _KEPT_SOURCES = 1000
 _DEBUGGER_ENDED = (
@@ -41,8 +41,8 @@ class History(HistoryManager):
 
 class Shell(InteractiveShell):
     compiler_class = Type(Compiler)
-    displayhook_class = Type(displays.Hook)
-    display_pub_class = Type(displays.Publisher)
+    displayhook_class = Type(formatting.Hook)
+    display_pub_class = Type(formatting.Publisher)
 
     repr_errors = None  # collects errors of __repr__ and friends while a value is formatted
     cell_error = None  # the exception of the running cell, as it was last shown
@@ -54,7 +54,7 @@ class Shell(InteractiveShell):
         self.configurables.append(self.history_manager)
 
     def init_display_formatter(self):
-        self.display_formatter = displays.Formatter(parent=self)
+        self.display_formatter = formatting.Formatter(parent=self)
         self.configurables.append(self.display_formatter)
 
     def init_virtualenv(self):
@@ -78,7 +78,7 @@ class Shell(InteractiveShell):
         self.loop_runner = self._run_loop
 
     def _run_loop(self, coroutine):
-        """Runs a cell with a top-level await; tasks it leaves behind go on in the next such cell."""
+        """Runs a cell with a top-level await; tasks it leaves go on in the next such cell."""
         import asyncio
 
         if self._loop is None or self._loop.is_closed():

@@ -1,4 +1,4 @@
-"""input(), getpass and sys.stdin: the given text, else a question to the user, else an error at once."""
+"""input(), getpass and sys.stdin: the given text, else a question to the user, else an error."""
 
 import builtins
 import io

@@ -1,4 +1,4 @@
-"""sys.stdout and sys.stderr: real files on descriptors 1 and 2, buffered for speed, flushed for order."""
+"""sys.stdout and sys.stderr: real files, buffered for speed, flushed for order."""
 
 import codecs
 import io
@@ -7,9 +7,8 @@ import sys
 import time
 
 # A line is flushed at once while there is credit. A cell that prints faster than that is flushed
-# once a window, so that 100,000 prints cost a few hundred system calls and not 100,000. (There is
-# no thread to flush the rest of such a burst: it comes with the next print, sleep, child, display or
-# the end of the cell.)
+# once a window, so that 100,000 prints cost a few hundred system calls and not 100,000. (No thread
+# flushes the rest of such a burst: it comes with the next print, sleep, child, display or the end.)
 _WINDOW_SECONDS = 0.1
 _LINES_PER_WINDOW = 100
 

@@ -11,7 +11,7 @@ def directory():
 
 
 def copy_font_cache(matplotlib):
-    """Scanning fonts takes seconds; the list is copied instead (matplotlib wants to write there)."""
+    """Scanning fonts takes seconds; the list is copied instead, to where matplotlib can write."""
     source = os.path.join(directory(), "matplotlib")
     try:
         names = [name for name in os.listdir(source) if name.startswith("fontlist")]
