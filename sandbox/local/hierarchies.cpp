@@ -1,5 +1,7 @@
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -71,6 +73,17 @@ std::string own_name() {
          std::to_string(start_time(getpid()));
 }
 
+// A server killed in the few milliseconds in which bwrap has no death signal set yet leaves bwrap
+// waiting. Held before it is looked at, so that the number cannot mean another process.
+void end_members(const fs::path& group, const std::string& server) {
+  std::istringstream pids(read_proc_file(group / "cgroup.procs"));
+  for (pid_t pid = 0; pids >> pid;) {
+    Fd held(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+    std::string groups = read_proc_file("/proc/" + std::to_string(pid) + "/cgroup");
+    if (groups.find("/" + server + "/") != groups.npos) send_signal(held, SIGKILL);
+  }
+}
+
 void sweep(const fs::path& parent) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(parent, error)) {
@@ -83,9 +96,11 @@ void sweep(const fs::path& parent) {
     if (bad != std::errc() || dash == end || *dash != '-') continue;
     std::from_chars(dash + 1, end, started);
     if (start_time(pid) == started) continue;
-    // rmdir removes only groups without processes, so a live one is safe in any case.
-    for (const fs::directory_entry& group : fs::directory_iterator(entry.path(), error))
-      if (group.is_directory(error)) rmdir(group.path().c_str());
+    for (const fs::directory_entry& group : fs::directory_iterator(entry.path(), error)) {
+      if (!group.is_directory(error)) continue;
+      end_members(group.path(), name);
+      rmdir(group.path().c_str());  // only once it is empty; else the next server's turn
+    }
     rmdir(entry.path().c_str());
   }
 }
