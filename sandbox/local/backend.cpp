@@ -6,6 +6,7 @@
 #include "sandbox/local/kernel_package.hpp"
 #include "sandbox/local/local_sandbox.hpp"
 #include "sandbox/local/mounts.hpp"
+#include "sandbox/local/probe.hpp"
 #include "sandbox/local/process.hpp"
 
 namespace sandbox::local {
@@ -93,7 +94,16 @@ Capabilities LocalBackend::capabilities() const {
   return can;
 }
 
-awaitable<std::vector<Layer>> LocalBackend::check() { co_return std::vector<Layer>(); }
+// On this thread, since the pool must not launch (process.hpp); nothing else goes on in doctor.
+awaitable<std::vector<Layer>> LocalBackend::check() {
+  auto make_scratch = [this] {
+    std::error_code failed;
+    return std::filesystem::create_directories(options_.kernel_root, failed);
+  };
+  co_await async::on_pool(pool_, make_scratch);
+  std::vector<Layer> layers = probe_layers(options_.kernel_root);
+  co_return layers;
+}
 
 }  // namespace
 
