@@ -56,8 +56,8 @@ std::string size_text(std::uint64_t bytes) {
   std::uint64_t unit = large ? 1ull << 30 : 1ull << 20;
   std::string text = std::to_string(bytes / unit);
   std::uint64_t tenths = bytes % unit * 10 / unit;
-  if (tenths != 0) text += "." + std::to_string(tenths);
-  return text + (large ? " GiB" : " MiB");
+  if (tenths != 0) text.append(".").append(std::to_string(tenths));
+  return text.append(large ? " GiB" : " MiB");
 }
 
 }  // namespace sandbox

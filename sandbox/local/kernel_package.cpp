@@ -36,8 +36,9 @@ bool holds(const fs::path& path, std::string_view text) {
 
 void write_file(const fs::path& path, std::string_view text) {
   // Aside and renamed: another server may be starting a kernel from it right now.
-  fs::path aside =
-      path.parent_path() / ("." + path.filename().string() + "." + std::to_string(getpid()));
+  std::string name(".");
+  name.append(path.filename().string()).append(".").append(std::to_string(getpid()));
+  fs::path aside = path.parent_path() / name;
   errno = 0;
   std::ofstream out(aside, std::ios::binary);
   out.write(text.data(), static_cast<std::streamsize>(text.size()));
