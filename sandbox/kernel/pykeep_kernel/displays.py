@@ -130,7 +130,7 @@ class Displays:
             share = self._budget.share()
             if not share:
                 return [], {}, self._left_out(mime, blob, about)
-            fitted = images.fit(blob, share)
+            fitted = images.fit(blob, share, compact=bool(hints.get("keep")))
         except Exception as error:
             return [], {}, f"[an {mime} that could not be read: {error!r}]"
         self._budget.spend(len(fitted.data))

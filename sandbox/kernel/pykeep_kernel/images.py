@@ -38,23 +38,27 @@ class Budget:
         self._left -= size
 
 
-def fit(data, limit):
+def fit(data, limit, compact=False):
     """A Fitted of at most `limit` bytes from PNG, JPEG, WebP or other bytes that Pillow reads.
 
-    Raises an exception if they are no image.
+    `compact`: smaller is better, also where the given bytes would do. Raises an exception if they
+    are no image.
     """
     known = _measure(data)
+    given = None
     if known:
         mime, width, height = known
         if max(width, height) <= LONG_EDGE and len(data) <= limit:
-            return Fitted(mime, data, width, height, reduced=False)
+            given = Fitted(mime, data, width, height, reduced=False)
+    if given and not compact:
+        return given
     from PIL import Image
 
-    return fit_picture(Image.open(io.BytesIO(data)), limit, lossless_size=len(data))
+    fitted = _shrink(Image.open(io.BytesIO(data)), limit)
+    return given if given and len(data) <= len(fitted.data) else fitted
 
 
-def fit_picture(picture, limit, lossless_size=None):
-    """The same for a PIL image. `lossless_size`: of the original as a file, if it is one."""
+def _shrink(picture, limit):
     from PIL import Image
 
     original = picture.size

@@ -9,6 +9,8 @@ from pykeep_kernel import streams, tracebacks
 
 _LITERALS = (bool, int, float, complex, str, bytes, type(None))
 _MAX_LITERAL = 10_000
+_KEPT_FILES = 8
+_files = []  # (text, path) of the modules written for spawned children
 _DEFINITION = re.compile(r"\b(?:import|def|class)\b")
 
 # Runs in a spawned child as its __main__. A name it cannot provide becomes a function that raises:
@@ -85,10 +87,23 @@ def _write_main(shell):
     for number, source in enumerate(shell.history_manager.input_hist_parsed):
         if _DEFINITION.search(source):
             parts.append(f"_define({tracebacks.CELL_NAME.format(number)!r}, {source!r})\n")
-    path = os.path.join(tempfile.gettempdir(), f"pykeep-main-{os.getpid()}.py")
-    with open(path, "w", encoding="utf-8", errors="pykeep") as file:
-        file.write("".join(parts))
-    return path
+    return _file_of("".join(parts))
+
+
+def _file_of(text):
+    """A file of its own for each text, complete from its first moment: children that started before
+    may be reading the last one, and a forkserver loads a path only once."""
+    if not _files or _files[-1][0] != text:
+        handle, path = tempfile.mkstemp(prefix="pykeep-main-", suffix=".py")
+        with open(handle, "w", encoding="utf-8", errors="pykeep") as file:
+            file.write(text)
+        _files.append((text, path))
+    if len(_files) > _KEPT_FILES:
+        try:
+            os.unlink(_files.pop(0)[1])
+        except OSError:
+            pass
+    return _files[-1][1]
 
 
 def end_forked_child():
