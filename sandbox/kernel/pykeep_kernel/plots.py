@@ -80,7 +80,8 @@ class _limit:
         self._armed = False
 
     def __enter__(self):
-        if threading.current_thread() is threading.main_thread() and not signal.alarm(0):
+        main = threading.current_thread() is threading.main_thread()
+        if main and not signal.getitimer(signal.ITIMER_REAL)[0]:
             self._previous = signal.signal(signal.SIGALRM, self._expired)
             signal.alarm(self._seconds)
             self._armed = True
