@@ -32,7 +32,6 @@ sandbox::local::BackendOptions backend_options(const Options& options) {
   sandbox::local::BackendOptions local;
   local.kernel_root = options.state_directory / "kernel";
   local.start_limit = options.start_limit;
-  local.bubblewrap = options.bubblewrap;
   return local;
 }
 

@@ -90,7 +90,6 @@ class Table {
         "Python environment: a name, a path, or `system`; default: the one built, else `system`");
     add("session", sessions.default_name,
         "make the default session a durable one of this name (stdio)");
-    add("bubblewrap", options_.bubblewrap, "path of bwrap");
     flag("allow-network", sessions.allow_network,
          "let create_session turn the network on; it then reaches this machine's loopback too");
     add("env", environment_, "NAME or NAME=VALUE that kernels shall see (repeatable)");

@@ -14,7 +14,6 @@ namespace app {
 struct Options {
   std::filesystem::path state_directory;  // absolute
   std::string log_level = "warning";
-  std::string bubblewrap;  // path; empty: the usual places
   std::vector<std::string> upload_roots;
   std::uint64_t upload_max = 256ull << 20;
   std::chrono::seconds start_limit{60};

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""A small MCP client over stdio that does what an agent would: prints what the model sees, call by
+call, and saves the charts under demo-output/. Ends with 1 if anything is not as it should be.
+
+    demo.py PYKEEP [ARGUMENT...]
+"""
+
+import base64
+import json
+import pathlib
+import subprocess
+import sys
+import time
+
+OUTPUT = pathlib.Path("demo-output")
+PNG = b"\x89PNG\r\n\x1a\n"
+
+SALES = """month,region,revenue
+2026-01,north,1200
+2026-01,south,900
+2026-02,north,1350
+2026-02,south,1010
+2026-03,north,1280
+2026-03,south,1190
+"""
+
+STEPS = [
+    (
+        "compute the 30th Fibonacci number",
+        "run_python",
+        {"code": "fib = [0, 1]\nwhile len(fib) <= 30:\n    fib.append(fib[-1] + fib[-2])\nfib[30]"},
+    ),
+    (
+        "plot the sequence, from the variable that was kept",
+        "run_python",
+        {
+            "code": "import matplotlib.pyplot as plt\n"
+            "plt.plot(fib, marker='o')\n"
+            "plt.yscale('symlog')\n"
+            "plt.title('Fibonacci numbers')\n"
+            "plt.xlabel('n')\n"
+            "plt.ylabel('F(n)')\n"
+            "plt.show()"
+        },
+    ),
+    (
+        "zoom into the last five values",
+        "run_python",
+        {
+            "code": "last = list(range(26, 31))\n"
+            "plt.bar(last, [fib[n] for n in last])\n"
+            "plt.title('The last five')\n"
+            "plt.xlabel('n')\n"
+            "print('ratio of the last two:', fib[30] / fib[29])"
+        },
+    ),
+    ("upload a CSV file", "upload_file", {"name": "sales.csv", "text": SALES}),
+    (
+        "show it as a DataFrame",
+        "run_python",
+        {"code": "import pandas as pd\nsales = pd.read_csv('sales.csv')\nsales"},
+    ),
+    (
+        "make a mistake and see the traceback",
+        "run_python",
+        {"code": "def total(frame):\n    return frame['amount'].sum()\n\ntotal(sales)"},
+    ),
+    (
+        "correct it: everything is still there",
+        "run_python",
+        {"code": "sales.groupby('region')['revenue'].sum()"},
+    ),
+]
+
+
+class Client:
+    """Newline-delimited JSON-RPC, as short as it can be."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.next_id = 0
+
+    def send(self, message):
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def request(self, method, params):
+        self.next_id += 1
+        self.send({"id": self.next_id, "method": method, "params": params})
+        for line in self.process.stdout:
+            message = json.loads(line)
+            if message.get("id") == self.next_id:
+                if "error" in message:
+                    sys.exit(f"demo: {method}: {message['error']['message']}")
+                return message["result"]
+        sys.exit("demo: the server ended")
+
+    def close(self):
+        self.process.stdin.close()
+        return self.process.wait(5)
+
+
+def show(blocks, charts):
+    """Prints the content blocks as a model gets them, and saves the images."""
+    for block in blocks:
+        if block["type"] == "text":
+            for line in block["text"].splitlines():
+                print("   |", line)
+        elif block["type"] == "image":
+            data = base64.b64decode(block["data"])
+            path = OUTPUT / f"chart-{len(charts) + 1}.{block['mimeType'].split('/')[1]}"
+            path.write_bytes(data)
+            charts.append(data)
+            print(f"   | <image: {block['mimeType']}, {len(data)} bytes, saved as {path}>")
+
+
+def main():
+    OUTPUT.mkdir(exist_ok=True)
+    client = Client(sys.argv[1:])
+    hello = client.request(
+        "initialize",
+        {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "pykeep-demo", "version": "1"},
+        },
+    )
+    client.send({"method": "notifications/initialized"})
+    print(f"{hello['serverInfo']['name']} {hello['serverInfo']['version']}, MCP {hello['protocolVersion']}")
+    print("tools:", ", ".join(tool["name"] for tool in client.request("tools/list", {})["tools"]))
+    charts, texts, failed = [], [], []
+    for title, tool, arguments in STEPS:
+        print(f"\n-- {title}: {tool}")
+        for line in arguments.get("code", arguments.get("text", "")).splitlines():
+            print("   >", line)
+        started = time.monotonic()
+        result = client.request("tools/call", {"name": tool, "arguments": arguments})
+        milliseconds = (time.monotonic() - started) * 1000
+        show(result["content"], charts)
+        print(f"   ({milliseconds:.0f} ms{', isError' if result.get('isError') else ''})")
+        texts.append("\n".join(block.get("text", "") for block in result["content"]))
+        failed.append(bool(result.get("isError")))
+    status = client.close()
+    checks = {
+        "the 30th Fibonacci number is 832040": "832040" in texts[0],
+        "two charts came back as PNG images": len(charts) == 2 and all(c.startswith(PNG) for c in charts),
+        "the DataFrame was shown": "revenue" in texts[4] and "1350" in texts[4],
+        "the mistake came back as a traceback": failed[5] and "KeyError: 'amount'" in texts[5],
+        "nothing else failed": failed.count(True) == 1,
+        "the server ended with its client": status == 0,
+    }
+    print()
+    for what, holds in checks.items():
+        print("ok    " if holds else "NOT OK", what)
+    return 0 if all(checks.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
