@@ -16,8 +16,4 @@ std::unique_ptr<KernelChannel> make_kernel_channel(boost::asio::any_io_executor 
                                                    std::shared_ptr<Process> process,
                                                    std::uint64_t memory_limit);
 
-// How a program ended, for the reader: "SIGSEGV (segmentation fault)", "exit code 3". `wait_status`
-// as bwrap passes it on, with 128+n for signal n.
-Exit describe_exit(int wait_status, bool memory_limit_reached, std::uint64_t memory_limit);
-
 }  // namespace sandbox::local
