@@ -11,7 +11,7 @@ namespace sandbox {
 
 // Bounds on what one execution may leave in the server's memory.
 struct OutputLimits {
-  std::size_t head_bytes = 64 << 10;     // of text, kept from the beginning
+  std::size_t head_bytes = 16 << 10;     // of text, kept from the beginning; past it a file has all
   std::size_t tail_bytes = 64 << 10;     // kept from the end, once the head is full
   std::size_t displays = 100;            // kept; the rest is counted
   std::size_t display_bytes = 16 << 20;  // all displays of an execution together

@@ -45,7 +45,7 @@ awaitable<mcp::CallToolResult> await_result(mcp::Call& call, std::shared_ptr<Ses
 
 awaitable<mcp::CallToolResult> run(Sessions& sessions, mcp::Call& call, Args args) {
   auto wait = checked_seconds("wait", args.wait, kDefaultWait, 0, kMaxWait);
-  auto timeout = checked_seconds("timeout", args.timeout, kDefaultTimeout, 0, kMaxTimeout);
+  auto timeout = checked_seconds("timeout", args.timeout, kDefaultTimeout, 1, kMaxTimeout);
   if (call.resumed()) {
     auto found = sessions.find_execution(call.peer().principal, call.resumed()->state);
     co_return co_await await_result(call, found.session, found.run, wait);
