@@ -2,6 +2,7 @@
 
 #include <boost/asio/this_coro.hpp>
 
+#include "sandbox/local/bubblewrap.hpp"
 #include "sandbox/local/cgroup.hpp"
 #include "sandbox/local/kernel_package.hpp"
 #include "sandbox/local/local_sandbox.hpp"
@@ -22,6 +23,8 @@ std::string with_remedy(const std::string& reason, const SandboxSpec& spec) {
     return python + " has no IPython, which runs the cells. Install it with `" + python +
            " -m pip install ipython` (Debian, Ubuntu: `sudo apt-get install python3-ipython`), or "
            "make an environment with `pykeep template build`.";
+  if (reason.find("bwrap: ") != reason.npos)
+    return "cannot start the sandbox: " + explain_bwrap(reason);
   return reason + "\nThe interpreter was " + python +
          ". `pykeep doctor` checks it and the sandbox; nothing was left running.";
 }
