@@ -1,5 +1,6 @@
 #include "transport/stdio.hpp"
 
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <boost/asio/signal_set.hpp>
@@ -21,6 +22,15 @@ async::awaitable<void> stop_on_signal(std::function<void()> stop) {
   stop();
 }
 
+// Clients kill a server that does not end by itself (MCP, stdio: shutdown). Whatever holds us up
+// then, a large upload say, SIGALRM ends the process, and every sandbox dies with it.
+void limit_the_end() {
+  itimerval limit{};
+  limit.it_value.tv_sec = 1;
+  limit.it_value.tv_usec = 950'000;
+  setitimer(ITIMER_REAL, &limit, nullptr);
+}
+
 // Serves until the client leaves or a signal comes; then ends every kernel. What began here has
 // ended when this returns.
 async::awaitable<void> live(Keep& keep) {
@@ -28,7 +38,8 @@ async::awaitable<void> live(Keep& keep) {
   async::TaskGroup serving(executor), housekeeping(executor);
   housekeeping.spawn(keep.sessions.expire());
   housekeeping.spawn(stop_on_signal([&serving] { serving.cancel(); }));
-  serving.spawn(transport::serve_stdio(keep.server, STDIN_FILENO, STDOUT_FILENO));
+  serving.spawn(transport::serve_stdio(keep.server, STDIN_FILENO, STDOUT_FILENO,
+                                       transport::StdioLimits(), limit_the_end));
   co_await serving.join();
   housekeeping.cancel();
   co_await housekeeping.join();

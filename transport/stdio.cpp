@@ -73,9 +73,10 @@ json::object too_busy(const json::value& message) {
 class Connection {
  public:
   Connection(mcp::Server& server, asio::any_io_executor executor, int in_fd, int out_fd,
-             StdioLimits limits)
+             StdioLimits limits, std::function<void()> ending)
       : server_(server),
         limits_(limits),
+        ending_(std::move(ending)),
         in_(executor, in_fd),
         out_(executor, out_fd),
         over_(executor, asio::steady_timer::time_point::max()),
@@ -101,6 +102,7 @@ class Connection {
 
   mcp::Server& server_;
   StdioLimits limits_;
+  std::function<void()> ending_;
   Borrowed in_;
   Borrowed out_;
   asio::steady_timer over_;
@@ -121,6 +123,7 @@ mcp::awaitable<void> Connection::serve() {
   auto token = asio::as_tuple(asio::use_awaitable);
   auto [why] = co_await over_.async_wait(token);  // input ended, client gone, or cancelled: all one
   (void)why;
+  if (ending_) ending_();
   reading_.cancel();
   co_await reading_.join();
   co_await async::within(limits_.grace, finish());
@@ -214,9 +217,10 @@ mcp::awaitable<void> Connection::answer(json::value message, std::size_t size, b
 
 }  // namespace
 
-mcp::awaitable<void> serve_stdio(mcp::Server& server, int in_fd, int out_fd, StdioLimits limits) {
+mcp::awaitable<void> serve_stdio(mcp::Server& server, int in_fd, int out_fd, StdioLimits limits,
+                                 std::function<void()> ending) {
   auto executor = co_await asio::this_coro::executor;
-  Connection connection(server, executor, in_fd, out_fd, limits);
+  Connection connection(server, executor, in_fd, out_fd, limits, std::move(ending));
   co_await connection.serve();
 }
 

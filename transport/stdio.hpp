@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 
 #include "mcp/server.hpp"
 
@@ -38,7 +39,9 @@ struct StdioLimits {
 // not open.
 //
 // SIGPIPE must be ignored by the program.
+//
+// `ending` is called once, when the end begins: the caller may set a limit on how long it takes.
 mcp::awaitable<void> serve_stdio(mcp::Server& server, int in_fd, int out_fd,
-                                 StdioLimits limits = {});
+                                 StdioLimits limits = {}, std::function<void()> ending = {});
 
 }  // namespace transport
