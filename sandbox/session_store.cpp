@@ -12,6 +12,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "sandbox/remove_tree.hpp"
 #include "schemas/codec.hpp"
 
 namespace sandbox {
@@ -25,6 +26,7 @@ BOOST_DESCRIBE_STRUCT(SessionRecord, (),
 namespace {
 
 constexpr std::uintmax_t kMaxRecord = 64 << 10;
+constexpr int kDeepest = 64;  // each level holds a descriptor
 
 [[noreturn]] void fail(const std::string& what, const fs::path& path, int error) {
   std::string advice;
@@ -113,6 +115,7 @@ std::uint64_t size_of(const fs::path& directory) {
   for (auto entry = fs::recursive_directory_iterator(directory, options, ignored);
        entry != fs::recursive_directory_iterator(); entry.increment(ignored)) {
     if (ignored) break;
+    if (entry.depth() == kDeepest) entry.disable_recursion_pending();
     struct stat info;
     if (lstat(entry->path().c_str(), &info) == 0)
       total += static_cast<std::uint64_t>(info.st_blocks) * 512;
@@ -123,20 +126,6 @@ std::uint64_t size_of(const fs::path& directory) {
 std::int64_t modified(const fs::path& path) {
   struct stat info;
   return lstat(path.c_str(), &info) == 0 ? info.st_mtime : 0;
-}
-
-// Also where code in the sandbox has taken the permissions off its directories.
-void remove_tree(const fs::path& directory) {
-  std::error_code failed;
-  fs::remove_all(directory, failed);
-  if (!failed) return;
-  for (auto entry = fs::recursive_directory_iterator(directory, failed);
-       !failed && entry != fs::recursive_directory_iterator(); entry.increment(failed)) {
-    std::error_code ignored;
-    bool is_directory = fs::is_directory(entry->symlink_status(ignored));
-    if (is_directory) fs::permissions(entry->path(), fs::perms::owner_all, ignored);
-  }
-  fs::remove_all(directory, failed);
 }
 
 // The record goes first: without it the directory is no session any more, whatever fails after.
