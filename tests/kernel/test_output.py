@@ -84,3 +84,16 @@ def test_descriptors_are_restored(kernel):
     kernel.run("import os; os.closerange(0, 3)")
     result = kernel.run("import sys; print('out'); print('err', file=sys.stderr)")
     assert (result.out, result.err) == ("out\n", "err\n")
+
+
+def test_what_follows_a_result_in_the_same_cell_stays_behind_it(kernel):
+    """The kernel does not wait for the server after a result, unless something is printed."""
+    after = {
+        "print": "print('after')",
+        "stderr": "import sys; sys.stderr.write('after')",
+        "child": "import subprocess; subprocess.run(['echo', 'after'])",
+    }
+    for how, code in after.items():
+        hook = f"import sys\nfor i in range(20):\n    sys.displayhook(i)\n    {code}\nNone"
+        kinds = [output[0] for output in kernel.run(hook).outputs]
+        assert kinds == ["display", "err" if how == "stderr" else "out"] * 20, how

@@ -5,7 +5,7 @@ import json
 import os
 import sys
 
-from pykeep_kernel import images, link
+from pykeep_kernel import images, link, streams
 
 PLAIN_LIMIT = 64_000  # characters of text/plain
 TEXT_LIMIT = 200_000  # bytes of any other type; more goes to a file
@@ -80,7 +80,10 @@ class Displays:
             "display_id": str(display_id)[:200],
             "update": bool(update),
         }
-        self._link.send(header, b"".join(blob for _, blob in binary), taken=True)
+        # A result is nearly always the last that a cell shows: the wait is for those that print on.
+        self._link.send(header, b"".join(blob for _, blob in binary), taken=not result)
+        if result:
+            streams.wait_before_text(self._link.wait_until_taken)
 
     def _next_id(self):
         """(id, whether it stands for an earlier display) for one that has no id of its own."""

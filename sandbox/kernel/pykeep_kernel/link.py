@@ -70,11 +70,16 @@ class Link:
             except ConnectionError:
                 os._exit(0)  # the server is gone, and with it the session
             if taken:
-                self._wait_until_taken()
+                self.wait_until_taken()
 
-    def _wait_until_taken(self):
-        # The server empties both pipes before it reads a frame. Once it has read this one, what is
-        # printed next can no longer be taken for text that came before it.
+    def wait_until_taken(self):
+        """Returns once the server has read all that was sent.
+
+        It empties both pipes before it reads a frame: what is printed from then on can no longer be
+        taken for text that came before the frame.
+        """
+        if self.dead:
+            return
         pause = 0.0
         try:
             for _ in range(_TAKEN_LOOKS):

@@ -17,6 +17,7 @@ _FLUSHING_EVENTS = frozenset(("subprocess.Popen", "os.posix_spawn", "time.sleep"
 _write = io.TextIOWrapper.write
 _monotonic = time.monotonic
 
+_wait = None  # what must have happened before more is printed
 _streams = {}
 _originals = {}  # descriptor -> (a spare copy of it, its identity)
 
@@ -45,6 +46,8 @@ class Stream(io.TextIOWrapper):
         self._credit = 0
 
     def write(self, text):
+        if _wait is not None:
+            _settle()
         written = _write(self, text)
         now = _monotonic()
         if now >= self._window_end:
@@ -55,6 +58,19 @@ class Stream(io.TextIOWrapper):
             self._credit -= 1
             self.flush()
         return written
+
+
+def wait_before_text(wait):
+    """Has `wait` called before anything more is printed, if anything is."""
+    global _wait
+    _wait = wait
+
+
+def _settle():
+    global _wait
+    wait, _wait = _wait, None
+    if wait is not None:
+        wait()
 
 
 def install():
@@ -76,6 +92,8 @@ def _audit(event, _arguments):
     # What was printed before a child process starts comes before what the child prints, and what
     # was printed before a sleep does not wait for its end.
     if event in _FLUSHING_EVENTS:
+        if _wait is not None:
+            _settle()
         flush()
 
 
