@@ -9,6 +9,7 @@ goes on on the machine meets both. Charts need PYKEEP_TEMPLATE, an environment t
 Ends with 1 when a bound was missed.
 """
 
+import compileall
 import contextlib
 import itertools
 import os
@@ -42,14 +43,14 @@ def elapsed(work, *arguments) -> float:
     return time.perf_counter() - started
 
 
-def in_turns(count, *works):
-    """The seconds of each, in lists; the order alternates, and what one does after its answer (ipykernel
-    writes its history) ends before the other begins."""
+def in_turns(count, *works, block=1, pause=0.005):
+    """The seconds of each, in lists: `block` samples of one, `block` of the next, in alternating order.
+    After the pause what a server does behind its answer (ipykernel writes its history) has ended."""
     samples = [[] for _ in works]
-    for turn in range(count):
+    for turn in range(count // block):
         for index in range(len(works))[:: -1 if turn % 2 else 1]:
-            time.sleep(0.005)
-            samples[index].append(works[index]())
+            time.sleep(pause)
+            samples[index] += [works[index]() for _ in range(block)]
     return samples
 
 
@@ -58,6 +59,14 @@ class Bench:
         self.pykeep = pykeep
         self.env = {**os.environ, "PYKEEP_STATE_DIR": state}
         self.same = {**self.env, "PYKEEP_TEMPLATE": sys.prefix}  # as ipykernel's
+        self.prepare(pathlib.Path(state))
+
+    def prepare(self, state):
+        """What `pykeep template build` does for an environment: bytecode of the kernel's own files."""
+        with contextlib.closing(servers.Wire([self.pykeep], self.same)) as server:
+            server.initialize()
+            server.run("1")
+        compileall.compile_dir(state / "kernel", quiet=2)
 
     @contextlib.contextmanager
     def pair(self):
@@ -101,7 +110,6 @@ class Bench:
             assert kernel.run("1+1") == "2"
             return kernel
 
-        until(to_first_cell)()  # what is prepared once for all has been prepared
         (initialize,) = in_turns(50, until(to_initialize))
         yield timed("start to the answer of initialize", initialize, below=0.015)
         ours, peer = in_turns(10, until(to_first_cell), until(ipykernel_to_first_cell))
@@ -109,13 +117,18 @@ class Bench:
 
     def warm(self):
         with self.pair() as (ours, peer):
-            for code, count, faster in (("1+1", 500, 8), ("x = 1", 300, None), ("print(1)", 300, None)):
+            for what, code, block, faster in (
+                ("warm `1+1`, call after call", "1+1", 25, 8),
+                ("warm `print(1)`, call after call", "print(1)", 25, None),
+                ("warm `1+1`, a call now and then", "1+1", 1, None),
+            ):
                 samples = in_turns(
-                    count,
+                    500,
                     lambda code=code: elapsed(ours.run, code),
                     lambda code=code: elapsed(peer.run, code),
+                    block=block,
                 )
-                yield timed(f"warm `{code}`", *samples, faster=faster)
+                yield timed(what, *samples, faster=faster)
 
     def output(self):
         with self.pair() as (ours, peer):

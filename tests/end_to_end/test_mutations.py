@@ -10,7 +10,7 @@ from mcp_client import resident_bytes
 from mutations import mutated_lines
 
 MB = 1 << 20
-COUNT = int(os.environ.get("PYKEEP_MUTATIONS", "10000"))
+COUNT = int(os.environ.get("PYKEEP_MUTATIONS", "20000"))
 SEED = int(os.environ.get("PYKEEP_SEED", "20261129"))
 BATCH = 500
 
