@@ -64,9 +64,7 @@ json::object too_busy(const json::value& message) {
   json::object reply = mcp::Server::refusal(
       mcp::ErrorCode::internal_error,
       "too many requests in flight; send this one again when an earlier one has been answered");
-  const json::object* object = message.if_object();
-  const json::value* id = object ? object->if_contains("id") : nullptr;
-  if (id && mcp::is_id(*id)) reply["id"] = *id;
+  if (const json::object* object = message.if_object()) reply["id"] = mcp::readable_id(*object);
   return reply;
 }
 

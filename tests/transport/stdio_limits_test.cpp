@@ -89,3 +89,22 @@ TEST_CASE("requests in flight are bounded in bytes too") {
   CHECK(refused->find("\"id\":2") != std::string::npos);
   CHECK(refused->find("-32603") != std::string::npos);
 }
+
+TEST_CASE("a refusal echoes an id only if it is one") {
+  struct Row {
+    const char* sent;
+    const char* echoed;
+  };
+  for (const Row& row : {Row{"7", "7"}, Row{"\"7\"", "\"7\""}, Row{"1.5", "null"},
+                         Row{"null", "null"}, Row{"{\"a\":[1]}", "null"}}) {
+    CAPTURE(row.sent);
+    transport::StdioLimits limits;
+    limits.requests_in_flight = 0;
+    Conversation conversation(limits);
+    conversation.send(R"({"jsonrpc":"2.0","method":"ping","id":)" + std::string(row.sent) + "}");
+    auto refused = conversation.receive();
+    REQUIRE(refused);
+    CHECK(refused->find("\"id\":" + std::string(row.echoed)) != std::string::npos);
+    CHECK(refused->find("-32603") != std::string::npos);
+  }
+}
