@@ -18,10 +18,16 @@ bool is_what_it_says(std::string_view mime, std::string_view bytes) {
 }
 
 std::string left_out_line(const sandbox::Gap& missing, const std::string& whole) {
-  std::string line = "\n[... " + with_thousands(missing.bytes) + " bytes, " +
-                     with_thousands(missing.lines) + " lines";
-  if (missing.displays) line += ", " + with_thousands(missing.displays) + " displays";
-  line += " left out";
+  std::string counts;
+  auto count = [&](std::uint64_t number, const char* unit) {
+    if (number == 0) return;
+    if (!counts.empty()) counts += ", ";
+    counts += with_thousands(number) + " " + unit + (number == 1 ? "" : "s");
+  };
+  count(missing.bytes, "byte");
+  count(missing.lines, "line");
+  count(missing.displays, "display");
+  std::string line = "\n[... " + counts + " left out";
   if (!whole.empty()) line += "; all of it: " + whole;
   return line + " ...]\n";
 }

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "tools/content.hpp"
+#include "tools/fatal_error.hpp"
 #include "tools/resource_uri.hpp"
 #include "tools/text.hpp"
 
@@ -18,6 +19,11 @@ using sandbox::Text;
 using Status = Execution::Status;
 
 namespace {
+
+// Of a result's _meta, whose members are no text that RenderLimits counts.
+constexpr std::size_t kMaxListed = 50;
+constexpr std::size_t kMaxTypes = 8;
+constexpr std::size_t kMaxTypeName = 80;
 
 std::string_view status_name(Status status) {
   switch (status) {
@@ -93,8 +99,6 @@ std::string describe_image(const Display& display, const std::string& mime) {
   return valid_utf8(line);  // a cut above may have split a character
 }
 
-void add(Content& content, const Text& text) { content.text(plain_text(text.bytes)); }
-
 void add(Content& content, const Display& display) {
   for (const auto& binary : display.binary) {
     if (!binary.mime.starts_with("image/")) continue;
@@ -113,24 +117,29 @@ void add(Content& content, const PythonError& error) {
 
 void add(Content& content, const Gap& gap) { content.gap(gap); }
 
-void add_all(Content& content, const std::deque<Output>& outputs) {
-  for (const Output& output : outputs)
-    std::visit([&](const auto& what) { add(content, what); }, output.what);
+void add_all(Content& content, const std::deque<Output>& outputs, bool died = false) {
+  auto add_one = [&](const auto& what) {
+    if constexpr (std::is_same_v<decltype(what), const Text&>)
+      content.text(died ? shorten_fatal_error(plain_text(what.bytes)) : plain_text(what.bytes));
+    else
+      add(content, what);
+  };
+  for (const Output& output : outputs) std::visit(add_one, output.what);
 }
 
 std::string fate(bool kept) {
-  return kept ? "variables are kept"
-              : "the kernel had to be killed, so variables are lost; files in /workspace are kept "
-                "and the next call starts a new kernel";
+  return kept ? " and was interrupted: variables are kept"
+              : " and did not stop when interrupted: the kernel was killed. Variables are lost; "
+                "files in /workspace are kept; the next call starts a new kernel";
 }
 
 std::string how_it_ended(const Execution& execution) {
   auto ran = [&] { return seconds(execution.ended - execution.started); };
   switch (execution.status) {
     case Status::interrupted:
-      return "interrupted after " + ran() + ": " + fate(execution.kept);
+      return "ran for " + ran() + fate(execution.kept);
     case Status::timed_out:
-      return "timed out after " + ran() + " and was interrupted: " + fate(execution.kept);
+      return "timed out after " + seconds(execution.timeout) + fate(execution.kept);
     case Status::kernel_died:
       return "the kernel died: " + plain_text(execution.cause) +
              ". Variables are lost; files in /workspace are kept; the next call starts a new "
@@ -159,7 +168,8 @@ void add_hints(Content& content, const Session& session, const Execution& execut
   if (execution.outputs.empty()) return;
   const auto* error = std::get_if<PythonError>(&execution.outputs.back().what);
   if (error && error->name == "MemoryError")
-    content.remark("the sandbox has " + readable_size(session.limits().memory) + " of memory");
+    content.remark("the sandbox has " + readable_size(session.limits().memory) +
+                   " of memory, with what variables hold: `del` what is not needed any more");
 }
 
 // Files that the execution left for its reader, as far as it said so.
@@ -169,23 +179,29 @@ json::array artifacts(const Execution& execution) {
     const auto* display = std::get_if<Display>(&output.what);
     const json::value* image = display ? display->metadata.if_contains("image") : nullptr;
     std::string file = member(image ? image->if_object() : nullptr, "file");
-    if (!file.empty() && paths.size() < 100) paths.push_back(json::value(valid_utf8(file)));
+    if (!file.empty() && paths.size() < kMaxListed) paths.push_back(json::value(valid_utf8(file)));
   }
   if (!execution.full_output.empty()) paths.push_back(json::value(execution.full_output));
   return paths;
+}
+
+// What the sandbox calls them; longer than any real type's name, they are cut.
+json::array mime_types(const Display& display) {
+  json::array types;
+  auto add_type = [&](std::string_view mime) {
+    if (types.size() < kMaxTypes)
+      types.push_back(json::value(first_characters(valid_utf8(mime), kMaxTypeName)));
+  };
+  for (const auto& entry : display.data) add_type(entry.key());
+  for (const auto& binary : display.binary) add_type(binary.mime);
+  return types;
 }
 
 json::object execution_meta(const Session& session, const Execution& execution) {
   json::array results;
   for (const Output& output : execution.outputs) {
     const auto* display = std::get_if<Display>(&output.what);
-    if (!display || results.size() == 100) continue;
-    json::array mimes;
-    for (const auto& entry : display->data)
-      if (mimes.size() < 20) mimes.push_back(json::value(valid_utf8(entry.key()).substr(0, 100)));
-    for (const auto& binary : display->binary)
-      mimes.push_back(json::value(valid_utf8(binary.mime)));
-    results.push_back(std::move(mimes));
+    if (display && results.size() < kMaxListed) results.push_back(mime_types(*display));
   }
   auto end = execution.finished() ? execution.ended : std::chrono::steady_clock::now();
   bool began = execution.started != std::chrono::steady_clock::time_point();
@@ -221,7 +237,7 @@ mcp::CallToolResult render(const Session& session, const Run& run, const RenderL
     content.remark("end of the output from the background");
   }
   bool nothing = execution.outputs.empty();
-  add_all(content, execution.outputs);
+  add_all(content, execution.outputs, execution.status == Status::kernel_died);
   for (const std::string& note : execution.notes) content.remark(plain_text(note));
   add_hints(content, session, execution);
   if (!execution.finished()) {
@@ -233,6 +249,7 @@ mcp::CallToolResult render(const Session& session, const Run& run, const RenderL
   }
   mcp::CallToolResult result;
   result.content = std::move(content).finish(whole_text(session, execution));
+  if (result.content.empty()) result.content.push_back(mcp::text_content("(no output)"));
   if (execution.finished() && execution.status != Status::ok) result.isError = true;
   json::object meta;
   meta["io.pykeep/execution"] = execution_meta(session, execution);

@@ -13,26 +13,30 @@ using Status = Execution::Status;
 namespace {
 
 constexpr std::size_t kMaxWaiting = 16;
+constexpr std::size_t kMaxWaitingBytes = 64 << 20;  // of their code and stdin
 constexpr std::size_t kMaxHistory = 200;
 constexpr std::size_t kMaxHistoryBytes = 32 << 20;
 constexpr std::chrono::milliseconds kCloseGrace{300};  // for cells to follow their interrupt
 
-std::size_t held_bytes(const sandbox::Output& output) {
-  if (auto* text = std::get_if<sandbox::Text>(&output.what)) return text->bytes.size();
-  auto* display = std::get_if<sandbox::Display>(&output.what);
-  if (!display) return 256;
-  std::size_t total = 256;
-  for (const auto& member : display->data)
-    if (member.value().is_string()) total += member.value().get_string().size();
-  for (const auto& binary : display->binary) total += binary.bytes.size();
+std::size_t held_bytes(const Execution& execution) {
+  std::size_t total = execution.code.size();
+  if (execution.stdin_text) total += execution.stdin_text->size();
+  for (const auto& output : execution.outputs) total += sandbox::held_bytes(output);
+  for (const auto& output : execution.background) total += sandbox::held_bytes(output);
   return total;
 }
 
-std::size_t held_bytes(const Execution& execution) {
-  std::size_t total = execution.code.size();
-  for (const auto& output : execution.outputs) total += held_bytes(output);
-  for (const auto& output : execution.background) total += held_bytes(output);
+// What the executions that have not finished hold already.
+std::size_t waiting_bytes(const std::deque<std::shared_ptr<Run>>& history) {
+  std::size_t total = 0;
+  for (const auto& run : history)
+    if (!run->execution->finished()) total += run->bytes;
   return total;
+}
+
+awaitable<void> until_stopped(Execution& execution) {
+  while (execution.stop_requested() == Execution::Stop::none)
+    co_await execution.stop_changed.wait();
 }
 
 void log_defect(std::exception_ptr failure) {
@@ -59,7 +63,8 @@ Session::Session(asio::any_io_executor executor, asio::thread_pool& pool, sandbo
       tasks_(executor, log_defect) {
   spec_.name = lease_.record.id;
   spec_.workspace = lease_.workspace();
-  if (lease_.record.generation > 0) lost_because_ = "ended with the server that ran it";
+  if (lease_.record.generation > 0)
+    lost_because_ = "ended with the server that ran it, or for lack of use";
 }
 
 Session::State Session::state() const {
@@ -71,12 +76,16 @@ Session::State Session::state() const {
 }
 
 std::shared_ptr<Run> Session::submit(Cell cell) {
-  if (waiting_ >= kMaxWaiting)
-    throw mcp::ToolError("Too many executions wait in this session (" +
+  if (closing_) throw mcp::ToolError("The session was closed. Nothing was run.");
+  std::size_t bytes = cell.code.size() + (cell.stdin_text ? cell.stdin_text->size() : 0);
+  if (waiting_ >= kMaxWaiting || waiting_bytes(history_) + bytes > kMaxWaitingBytes)
+    throw mcp::ToolError("Too many executions wait in this session (at most " +
                          std::to_string(kMaxWaiting) +
-                         "). Wait for them with wait_execution, or use another session.");
+                         ", with 64 MiB of code and stdin). Nothing was run. Wait for them with "
+                         "wait_execution, or use another session.");
   touch();
   auto run = std::make_shared<Run>();
+  run->bytes = bytes;
   run->execution = std::make_shared<Execution>(executor_, "e-" + random_id(), std::move(cell.code));
   run->execution->stdin_text = std::move(cell.stdin_text);
   run->execution->timeout = cell.timeout;
@@ -104,28 +113,38 @@ std::shared_ptr<Run> Session::find(int number) const {
 // Owns the execution's way from queued to finished; whatever happens, it ends finished.
 awaitable<void> Session::run(std::shared_ptr<Run> run) {
   Execution& execution = *run->execution;
-  auto wanted = [&] { return execution.stop_requested() == Execution::Stop::none && !closing_; };
-  async::Turn::Hold turn;
+  std::optional<async::Turn::Hold> turn;
+  bool waits = true;
   try {
-    turn = co_await turn_.take();
+    auto taking = turn_.take();
+    auto stopped = until_stopped(execution);
+    turn = co_await async::unless(std::move(stopped), std::move(taking));
+    waits = false;
     --waiting_;
-    active_ = run;
-    if (wanted()) co_await ensure_kernel(*run);
-    if (wanted()) {  // still
-      execution.generation = lease_.record.generation;
-      co_await sandbox_->run(execution);
+    if (turn) {
+      active_ = run;
+      co_await perform(run);
     }
   } catch (const sandbox::StartError& refused) {
     execution.cause = refused.what();
   } catch (const boost::system::system_error& failure) {
-    if (active_ != run) --waiting_;  // it never got its turn
     execution.cause = closing_ ? "The session was closed." : failure.what();
   } catch (const std::exception& defect) {
     spdlog::error("session {}: an execution failed: {}", handle(), defect.what());
     execution.cause = "An internal error of the server; its log says more.";
   }
+  if (waits) --waiting_;
   if (active_ == run) active_ = nullptr;
   finish(*run);
+}
+
+awaitable<void> Session::perform(std::shared_ptr<Run> run) {
+  Execution& execution = *run->execution;
+  auto wanted = [&] { return execution.stop_requested() == Execution::Stop::none && !closing_; };
+  if (wanted()) co_await ensure_kernel(*run);
+  if (!wanted()) co_return;
+  execution.generation = lease_.record.generation;
+  co_await sandbox_->run(execution);
 }
 
 awaitable<void> Session::ensure_kernel(Run& run) {
@@ -171,35 +190,55 @@ awaitable<void> Session::save() {
 void Session::finish(Run& run) {
   Execution& execution = *run.execution;
   if (!execution.finished()) execution.status = Status::abandoned;
+  bool unread = execution.status == Status::abandoned ||
+                execution.stop_requested() == Execution::Stop::cancelled;
+  if (unread) {  // the next result says it instead
+    pending_.insert(pending_.begin(), run.announcements.begin(), run.announcements.end());
+    run.announcements.clear();
+  }
   execution.ended = std::chrono::steady_clock::now();
   bool lost = !execution.kept && execution.generation == lease_.record.generation;
   if (lost) {
-    lost_because_ = execution.cause.empty() ? "had to be killed" : "died: " + execution.cause;
+    lost_because_ = execution.status == Execution::Status::kernel_died
+                        ? "died: " + execution.cause
+                        : "did not stop when interrupted and was killed";
     sandbox_.reset();
   }
+  execution.stdin_text.reset();  // nobody reads it again
   run.bytes = held_bytes(execution);
   touch();
   execution.changed.notify();
 }
 
 awaitable<void> Session::answer(Execution& execution, std::optional<std::string> value) {
-  bool waits = sandbox_ && active_ && active_->execution.get() == &execution;
-  if (waits) co_await sandbox_->answer(execution, std::move(value));
+  bool waits = sandbox_ && active_ && active_->execution.get() == &execution &&
+               execution.status == Status::waiting_input;
+  auto sandbox = sandbox_;
+  if (waits) co_await sandbox->answer(execution, std::move(value));
 }
 
 awaitable<void> Session::stop_kernel(std::string reason, bool now) {
-  if (now && active_) active_->execution->request_stop(Execution::Stop::interrupt);
+  if (now)
+    for (const auto& run : history_) run->execution->request_stop(Execution::Stop::interrupt);
   auto turn = co_await turn_.take();
-  if (!sandbox_) co_return;
+  if (!sandbox_) {
+    if (!lost_because_.empty()) lost_because_ = std::move(reason);  // killed as it did not stop
+    co_return;
+  }
   auto ending = std::move(sandbox_);
   lost_because_ = std::move(reason);
   co_await ending->close();
 }
 
-sandbox::Files& Session::files() {
-  if (sandbox_) return sandbox_->files();
-  if (!cold_files_) cold_files_ = backend_.files(spec_);
-  return *cold_files_;
+std::shared_ptr<sandbox::Files> Session::files() {
+  if (sandbox_) return std::shared_ptr<sandbox::Files>(sandbox_, &sandbox_->files());
+  try {
+    if (!cold_files_) cold_files_ = backend_.files(spec_);
+  } catch (const std::system_error& failure) {
+    throw sandbox::FileError("The session's files cannot be reached: " + failure.code().message() +
+                             ".");
+  }
+  return cold_files_;
 }
 
 std::optional<sandbox::Usage> Session::usage() const {
@@ -222,7 +261,7 @@ awaitable<void> Session::close(bool keep_files) {
     co_await save();
     co_return;
   }
-  auto remove = [this] { store_.remove(std::move(lease_)); };
+  auto remove = [this] { store_.remove(lease_); };
   co_await async::on_pool(pool_, remove);
 }
 
