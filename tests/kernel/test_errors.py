@@ -111,7 +111,7 @@ def test_wrong_magic(kernel):
 
 def test_warnings_name_the_cell(kernel):
     number = kernel.run("1").done["execution_count"] + 1
-    assert f"<cell {number}>:1: UserWarning: careful" in kernel.run(
+    assert f"Cell In[{number}]:1: UserWarning: careful" in kernel.run(
         "import warnings; warnings.warn('careful')"
     ).err
 
@@ -130,3 +130,30 @@ def test_notes_and_groups(kernel):
 def test_source_can_be_inspected(kernel):
     code = "def square(x): return x * x\nimport inspect; print(inspect.getsource(square))"
     assert kernel.run(code).out.startswith("def square(x): return x * x")
+
+
+def test_paths_of_packages_are_short(kernel):
+    text = kernel.run("from IPython import nope").traceback
+    assert "(.../site-packages/IPython/__init__.py)" in text or "(.../dist-packages/IPython" in text
+
+
+def test_warnings_and_threads_name_the_cell(kernel):
+    number = kernel.run("import warnings; warnings.warn('old')").done["execution_count"]
+    result = kernel.run(
+        "import threading\nthread = threading.Thread(target=lambda: 1 / 0, name='worker')\n"
+        "thread.start(); thread.join()"
+    )
+    assert "Exception in worker:\nTraceback" in result.err
+    assert f"Cell In[{number + 1}], line 2, in <lambda>" in result.err
+    assert kernel.run("warnings.warn('old')").err.startswith(f"Cell In[{number + 2}]:1: UserWarning: old")
+
+
+def test_a_failing_script_is_not_repeated(kernel):
+    text = kernel.run("%%bash\necho a\nexit 3").traceback
+    assert "    %%bash\n" in text and "exit status 3" in text and "echo a" not in text
+
+
+def test_a_memory_error_lets_go_of_what_its_frames_held(kernel):
+    kernel.run("class Big(bytearray):\n    def __del__(self): print('freed')")
+    result = kernel.run("def grow():\n    big = Big(10)\n    raise MemoryError\ngrow()")
+    assert result.error["name"] == "MemoryError" and result.out == "freed\n"

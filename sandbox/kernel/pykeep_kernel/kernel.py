@@ -19,10 +19,13 @@ class Kernel:
         faulthandler.enable(file=2, all_threads=True)
         workspace = os.environ.get("PYKEEP_WORKSPACE") or os.getcwd()
         streams.install()
+        tracebacks.install()
         self.interrupts = Interrupts()
         self.interrupts.install()
         self.link = link.connect(self.interrupts, streams.flush_all)
         _keep_terminal_codes_away()
+        # Arrow's own allocator reserves 1 GiB with the first string column; RLIMIT_DATA counts it.
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
         from pykeep_kernel import displays, magics, packages, processes, shell, stdin
 
@@ -83,6 +86,8 @@ class Kernel:
         try:
             self.interrupts.running = True
             try:
+                if "\0" in code:  # IPython would warn of a coroutine of its own first
+                    raise SyntaxError("source code string cannot contain null bytes")
                 shell.run_cell(code, store_history=True)
             except BaseException as error:  # from IPython itself, or a late interrupt
                 shell.cell_error = shell.cell_error or error
@@ -107,6 +112,7 @@ class Kernel:
             name, value = "SystemExit", str(error.code)[:1000]
         else:
             name, value, lines = tracebacks.describe(error)
+            tracebacks.let_go(error)
         self.link.send(
             {"ev": "error", "id": cell, "name": name, "value": value, "traceback": lines}
         )

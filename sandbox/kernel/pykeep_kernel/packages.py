@@ -36,8 +36,9 @@ class Packages:
             for name, value in _FAST_FAILURE.items():
                 os.environ.setdefault(name, value)
         # `!python` and `!pip` mean this environment's.
-        ours = [os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)]
-        os.environ["PATH"] = os.pathsep.join([*ours, os.path.join(self._prefix, "bin")])
+        path = os.environ.get("PATH", os.defpath).split(os.pathsep)
+        ours = [os.path.dirname(sys.executable), *path, os.path.join(self._prefix, "bin")]
+        os.environ["PATH"] = os.pathsep.join(dict.fromkeys(ours))
         self.refresh()
 
     def refresh(self):

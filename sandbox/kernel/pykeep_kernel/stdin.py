@@ -9,6 +9,8 @@ import threading
 class StdinNotAvailable(EOFError):
     """Nobody can answer. An EOFError, so that loops reading to the end of input do end."""
 
+    __module__ = "builtins"  # tracebacks then give its bare name
+
 
 _ADVICE = (
     "{} needs input, and {}. "

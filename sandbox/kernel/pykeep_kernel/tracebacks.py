@@ -3,7 +3,9 @@
 import os
 import re
 import sys
+import threading
 import traceback
+import warnings
 
 import IPython
 
@@ -24,6 +26,9 @@ _HIDDEN = (
 _GAP = "<gap>"
 _CELL_LINE = re.compile(r'File "<cell (\d+)>", (line \d+)(?:, in <module>)?')
 _GAP_LINE = re.compile(r'File "<gap>", line (\d+)(?:, in .*)?')
+# Where packages lie on this machine says nothing to the reader, and is long.
+_PACKAGE_FILE = re.compile(r"""(^|(?<=["' (]))/[^\s"']*/((?:site|dist)-packages/)""", re.MULTILINE)
+_CELL_MAGIC = re.compile(r"get_ipython\(\)\.run_cell_magic\('(\w+)', '([^']*)'")
 
 
 def describe(error):
@@ -54,7 +59,7 @@ def _lines(error):
     if only_cells:
         report.__cause__ = report.__context__ = None
     _shorten(report, only_cells, _MAX_CHAIN)
-    text = "".join(_clip(part, _MAX_MESSAGE) for part in report.format())
+    text = shorten_paths("".join(_clip(part, _MAX_MESSAGE) for part in report.format()))
     text = _GAP_LINE.sub(r"[... \1 more calls ...]", _CELL_LINE.sub(r"Cell In[\1], \2", text))
     if len(text) > _MAX_TOTAL:
         text = text[: _MAX_TOTAL // 4] + "\n[...]\n" + text[-_MAX_TOTAL * 3 // 4 :]
@@ -70,7 +75,7 @@ def _shorten(report, only_cells, depth):
     if left_out > 1:
         gap = traceback.FrameSummary(_GAP, left_out, "gap", lookup_line=False, line="")
         frames[_HEAD_FRAMES:-_TAIL_FRAMES] = [gap]
-    report.stack[:] = frames
+    report.stack[:] = map(_as_typed, frames)
     for attribute in ("__cause__", "__context__"):
         linked = getattr(report, attribute)
         if linked is not None and depth == 0:
@@ -79,6 +84,21 @@ def _shorten(report, only_cells, depth):
             _shorten(linked, only_cells, depth - 1)
     for member in getattr(report, "exceptions", None) or []:
         _shorten(member, only_cells, max(0, depth - 1))
+
+
+def _as_typed(frame):
+    """`%%bash` rather than the call that IPython makes of it, with the whole script as one line."""
+    magic = frame.filename.startswith("<cell ") and _CELL_MAGIC.match(frame.line or "")
+    if not magic:
+        return frame
+    line = f"%%{magic[1]} {magic[2]}".rstrip()
+    return traceback.FrameSummary(
+        frame.filename, frame.lineno, frame.name, lookup_line=False, line=line
+    )
+
+
+def shorten_paths(text):
+    return _PACKAGE_FILE.sub(r".../\2", text)
 
 
 def _clip(text, limit):
@@ -93,3 +113,30 @@ def remember(error):
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
     if sys.version_info >= (3, 12):
         sys.last_exc = error
+
+
+def let_go(error):
+    """After a MemoryError: what its frames hold is not kept until the next error, or no cell that
+    follows has memory to run in."""
+    if isinstance(error, MemoryError):
+        traceback.clear_frames(error.__traceback__)
+
+
+def install():
+    """Warnings and errors of threads, which Python writes to stderr itself, look the same."""
+    original = warnings.formatwarning
+
+    def format_warning(message, category, filename, lineno, line=None):
+        text = original(message, category, filename, lineno, line)
+        return shorten_paths(re.sub(r"^<cell (\d+)>:", r"Cell In[\1]:", text))
+
+    def in_thread(arguments):
+        if arguments.exc_type is SystemExit or sys.stderr is None:
+            return
+        name = arguments.thread.name if arguments.thread else "a thread"
+        error = arguments.exc_value or arguments.exc_type()
+        lines = "\n".join(describe(error)[2])
+        sys.stderr.write(f"Exception in {name}:\n{lines}\n")
+
+    warnings.formatwarning = format_warning
+    threading.excepthook = in_thread
