@@ -1,7 +1,13 @@
-"""Fixtures for tests of the program as a client sees it: PYKEEP_BINARY, over real pipes."""
+"""Fixtures for tests of the program as a client sees it: PYKEEP_BINARY, over real pipes.
 
+Most tests of what cells do take `run`: the server and its kernel are shared by a file, so that the
+tests also show what a session bears. A test that may end the kernel takes `fresh`.
+"""
+
+import functools
 import os
 import pathlib
+import re
 import sys
 
 import pytest
@@ -18,14 +24,22 @@ def program(variable: str) -> str:
     return path
 
 
-@pytest.fixture
-def environment(tmp_path):
+def pytest_configure(config):
+    config.addinivalue_line("markers", "needs(*modules): skipped if the kernel's Python lacks them")
+
+
+def environment_in(directory):
     """The environment of a server that must not touch the user's own state. AddressSanitizer keeps
     little of what is freed, so that the memory of a server says something."""
     sanitizer = (
         os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1:thread_local_quarantine_size_kb=64"
     )
-    return {**os.environ, "PYKEEP_STATE_DIR": str(tmp_path / "state"), "ASAN_OPTIONS": sanitizer}
+    return {**os.environ, "PYKEEP_STATE_DIR": str(directory / "state"), "ASAN_OPTIONS": sanitizer}
+
+
+@pytest.fixture
+def environment(tmp_path):
+    return environment_in(tmp_path)
 
 
 @pytest.fixture
@@ -58,3 +72,69 @@ def test_server(environment):
     with Client([program("PYKEEP_TEST_SERVER")], env=environment) as client:
         client.connect()
         yield client
+
+
+class Runner:
+    """run(code, wait=..., stdin=..., ...) -> ToolResult of run_python, in one session."""
+
+    def __init__(self, client, session=None):
+        self.client = client
+        self.session = session
+
+    def __call__(self, code, **arguments):
+        return self.client.call_tool("run_python", self.arguments(code, **arguments))
+
+    def start(self, code, *, progress=False, **arguments):
+        """The id of a call that is not waited for."""
+        params = {"name": "run_python", "arguments": self.arguments(code, **arguments)}
+        return self.client.start("tools/call", params, progress=progress)
+
+    def tool(self, name, /, **arguments):
+        if self.session:
+            arguments["session"] = self.session
+        return self.client.call_tool(name, arguments)
+
+    def arguments(self, code, **arguments):
+        session = {"session": self.session} if self.session else {}
+        return {"code": code, **session, **arguments}
+
+
+@functools.cache
+def has(run, module):
+    return run(f"import importlib.util as u; print(u.find_spec({module!r}) is not None)").text == "True\n"
+
+
+def check_needs(request, run):
+    for mark in request.node.iter_markers("needs"):
+        for module in mark.args:
+            if not has(run, module):
+                pytest.skip(f"the kernel's Python has no {module}")
+
+
+@pytest.fixture(scope="module")
+def shared_server(tmp_path_factory):
+    command = [program("PYKEEP_BINARY")]
+    with Client(command, env=environment_in(tmp_path_factory.mktemp("shared"))) as client:
+        client.connect()
+        run = Runner(client)
+        run("pass")  # the first result announces its session
+        yield run
+        client.close(10)
+
+
+@pytest.fixture
+def run(request, shared_server):
+    check_needs(request, shared_server)
+    return shared_server
+
+
+@pytest.fixture
+def fresh(request, shared_server):
+    """Another session of the same server, of the test's own."""
+    check_needs(request, shared_server)
+    client = shared_server.client
+    handle = re.search(r"session[ =\"]+([a-z2-7]{20,})", client.call_tool("create_session").text)[1]
+    run = Runner(client, handle)
+    run("pass")
+    yield run
+    client.call_tool("close_session", {"session": handle})
