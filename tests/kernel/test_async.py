@@ -15,8 +15,7 @@ def test_top_level_await(kernel):
 
 def test_async_for_and_with(kernel):
     code = (
-        "async def numbers():\n    for i in range(3): yield i\n"
-        "found = [i async for i in numbers()]\nfound"
+        "async def numbers():\n    for i in range(3): yield i\n" "found = [i async for i in numbers()]\nfound"
     )
     assert kernel.run(code).result == "[0, 1, 2]"
 

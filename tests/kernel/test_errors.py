@@ -70,9 +70,7 @@ def test_a_long_message_is_cut_in_the_middle(kernel):
 
 
 def test_exceptions_that_cannot_be_printed(kernel):
-    result = kernel.run(
-        "class Odd(Exception):\n    def __str__(self): raise ValueError('no')\nraise Odd()"
-    )
+    result = kernel.run("class Odd(Exception):\n    def __str__(self): raise ValueError('no')\nraise Odd()")
     assert result.error["name"] == "Odd" and "Odd" in result.traceback
     assert kernel.run("raise ValueError('\\ud800')").error["value"] == "\ufffd"
 
@@ -111,9 +109,10 @@ def test_wrong_magic(kernel):
 
 def test_warnings_name_the_cell(kernel):
     number = kernel.run("1").done["execution_count"] + 1
-    assert f"Cell In[{number}]:1: UserWarning: careful" in kernel.run(
-        "import warnings; warnings.warn('careful')"
-    ).err
+    assert (
+        f"Cell In[{number}]:1: UserWarning: careful"
+        in kernel.run("import warnings; warnings.warn('careful')").err
+    )
 
 
 def test_notes_and_groups(kernel):

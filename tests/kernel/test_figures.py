@@ -10,8 +10,11 @@ PLT = "import matplotlib.pyplot as plt\n"
     "name, code, kinds",
     [
         ("show", "plt.plot([1,2]); plt.show()", ["image"]),
-        ("text between", "plt.plot([1,2]); plt.show(); print('mid'); plt.plot([3,1]); plt.show()",
-         ["image", "out", "image"]),
+        (
+            "text between",
+            "plt.plot([1,2]); plt.show(); print('mid'); plt.plot([3,1]); plt.show()",
+            ["image", "out", "image"],
+        ),
         ("at the end of the cell", "plt.plot([1,2]);", ["image"]),
         ("two at the end", "plt.figure(); plt.plot([1]); plt.figure(); plt.plot([2]);", ["image"] * 2),
         ("savefig only", "plt.plot([1,2]); plt.savefig('a.png')", ["image"]),

@@ -51,9 +51,7 @@ def test_text_comes_before_the_question(kernel):
 
 
 def test_passwords_are_not_echoed(kernel):
-    result = kernel.run(
-        "import getpass; len(getpass.getpass('key: '))", can_ask=True, answers=["secret"]
-    )
+    result = kernel.run("import getpass; len(getpass.getpass('key: '))", can_ask=True, answers=["secret"])
     assert result.requests[0]["password"] is True
     assert result.result == "6" and "secret" not in result.out
 

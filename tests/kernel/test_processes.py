@@ -54,9 +54,7 @@ def test_a_forked_child_cannot_speak_for_the_kernel(kernel):
 
 
 def test_a_forked_child_that_fails(kernel):
-    result = kernel.run(
-        "import os\npid = os.fork()\nif pid == 0: 1/0\nos.waitpid(pid, 0)[1]"
-    )
+    result = kernel.run("import os\npid = os.fork()\nif pid == 0: 1/0\nos.waitpid(pid, 0)[1]")
     assert result.result == "0"
     assert "ZeroDivisionError" in result.err and result.error is None
 

@@ -8,8 +8,14 @@ _ORIGINAL_EDGE = 4096
 
 # The first of each line that is installed is asked for the glyphs DejaVu Sans lacks.
 _FALLBACK_FONTS = (
-    ("Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans CN", "WenQuanYi Micro Hei",
-     "WenQuanYi Zen Hei", "Droid Sans Fallback"),
+    (
+        "Noto Sans CJK SC",
+        "Noto Sans CJK JP",
+        "Source Han Sans CN",
+        "WenQuanYi Micro Hei",
+        "WenQuanYi Zen Hei",
+        "Droid Sans Fallback",
+    ),
     ("Noto Emoji", "Symbola", "Unifont Upper"),
 )
 

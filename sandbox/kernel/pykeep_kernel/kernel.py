@@ -113,9 +113,7 @@ class Kernel:
         else:
             name, value, lines = tracebacks.describe(error)
             tracebacks.let_go(error)
-        self.link.send(
-            {"ev": "error", "id": cell, "name": name, "value": value, "traceback": lines}
-        )
+        self.link.send({"ev": "error", "id": cell, "name": name, "value": value, "traceback": lines})
 
     def _report_on_stderr(self):
         error = self.shell.cell_error

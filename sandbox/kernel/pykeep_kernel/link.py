@@ -66,7 +66,7 @@ class Link:
             data = memoryview(_SIZES.pack(len(encoded), len(payload)) + encoded + payload)
             try:
                 while data:
-                    data = data[os.write(FD, data):]
+                    data = data[os.write(FD, data) :]
             except ConnectionError:
                 os._exit(0)  # the server is gone, and with it the session
             if taken:

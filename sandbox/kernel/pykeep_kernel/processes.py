@@ -53,9 +53,7 @@ def install(link, shell):
     os.system = _system
     from pykeep_kernel import imports
 
-    imports.when_imported(
-        "multiprocessing.spawn", lambda module: _describe_main(module, shell)
-    )
+    imports.when_imported("multiprocessing.spawn", lambda module: _describe_main(module, shell))
 
 
 def _system(command):

@@ -52,9 +52,7 @@ def _text_of(error):
 def _lines(error):
     if type(error).__name__ == "UsageError":  # IPython's: wrong use of a %magic
         return [f"UsageError: {_clip(_text_of(error), _MAX_MESSAGE)}"]
-    report = traceback.TracebackException(
-        type(error), error, error.__traceback__, lookup_lines=False
-    )
+    report = traceback.TracebackException(type(error), error, error.__traceback__, lookup_lines=False)
     only_cells = isinstance(error, KeyboardInterrupt)
     if only_cells:
         report.__cause__ = report.__context__ = None
@@ -92,9 +90,7 @@ def _as_typed(frame):
     if not magic:
         return frame
     line = f"%%{magic[1]} {magic[2]}".rstrip()
-    return traceback.FrameSummary(
-        frame.filename, frame.lineno, frame.name, lookup_line=False, line=line
-    )
+    return traceback.FrameSummary(frame.filename, frame.lineno, frame.name, lookup_line=False, line=line)
 
 
 def shorten_paths(text):
