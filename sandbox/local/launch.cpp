@@ -112,8 +112,9 @@ Ends connect(Started& started, const SandboxSpec& spec, const View& view, Fd& bl
   ends.block = std::move(block_pipe.read);
   auto environment = program_environment(spec);
   BwrapInput input{view, environment, spec.limits, spec.network, geteuid() == 0};
+  bool counted = started.cgroup->limits(Controller::memory);
   ends.files.push_back(memory_file("arguments", bwrap_options(input)));
-  ends.files.push_back(memory_file("calls", allowed_calls()));
+  ends.files.push_back(memory_file("calls", allowed_calls(counted)));
   ends.files.push_back(memory_file("requests", denied_requests()));
   for (const GeneratedFile& file : view.files)
     ends.files.push_back(memory_file("file", file.contents));

@@ -1,6 +1,8 @@
 #include "sandbox/local/sandboxed_process.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -109,6 +111,7 @@ class SandboxedProcess : public Process {
     for (const Member& member : members_of(started_.pid_namespace)) {
       std::uint64_t memory = consumption_of(member.pid).memory;
       total += memory;
+      if (member.inner_pid == kProgram) total += files_in_memory(member.pid);
       if (member.inner_pid != kInit && memory > most) {
         biggest = member;
         most = memory;
@@ -120,6 +123,21 @@ class SandboxedProcess : public Process {
   }
 
  private:
+  // What lies in the two tmpfs of the sandbox, which belongs to none of its processes.
+  std::uint64_t files_in_memory(pid_t program) const {
+    std::string path = "/proc/" + std::to_string(program) + "/root";
+    Fd root(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!root || !hold_member(program, started_.pid_namespace)) return 0;
+    std::uint64_t total = 0;
+    for (const char* name : {"tmp", "dev/shm"}) {
+      Fd directory(openat(root.get(), name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      struct statvfs status {};
+      if (directory && fstatvfs(directory.get(), &status) == 0)
+        total += (status.f_blocks - status.f_bfree) * status.f_frsize;
+    }
+    return total;
+  }
+
   Fd find_program() const {
     for (const Member& member : members_of(started_.pid_namespace))
       if (member.inner_pid == kProgram) return hold_member(member.pid, started_.pid_namespace);

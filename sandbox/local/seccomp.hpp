@@ -14,7 +14,9 @@ namespace sandbox::local {
 // AF_UNIX, AF_INET and AF_INET6 only. Everything else answers EPERM, but clone3 (its flags lie in
 // memory, where no filter can see them) and whatever newer calls a C library tries first answer
 // ENOSYS, so that it falls back. Another architecture's calls (32 bit, x32) answer EPERM.
-const std::string& allowed_calls();
+// Unless a control group counts the sandbox's memory, memfd_create and shmget are refused as well:
+// they make memory that belongs to no process, which a watchdog cannot see (watchdog.hpp).
+const std::string& allowed_calls(bool memory_is_counted);
 
 // ioctl, which has too many harmless requests to list, without those that type into a terminal
 // (TIOCSTI, TIOCLINUX).

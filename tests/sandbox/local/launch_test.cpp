@@ -139,6 +139,17 @@ TEST_CASE("the memory of all processes together is limited, and the kill is coun
   CHECK(trial.memory_kills >= 1);
 }
 
+TEST_CASE("the memory of all files in /tmp and /dev/shm counts as well") {
+  ScratchDirectory workspace;
+  SandboxSpec spec = small_sandbox(workspace.path());
+  spec.limits.memory = 64 << 20;
+  spec.limits.tmp = 128 << 20;
+  spec.limits.file = 128 << 20;
+  Trial trial = try_script(spec, "head -c 100000000 /dev/zero >/dev/shm/fill; exec sleep 2");
+  CAPTURE(trial.err);
+  CHECK(trial.memory_kills >= 1);
+}
+
 TEST_CASE("names are data, whatever they look like") {
   ScratchDirectory parent;
   for (const char* name : {"with space", "-c", "--bind", "new\nline", "ünïcode", "$(id)"}) {
