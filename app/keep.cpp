@@ -38,13 +38,13 @@ sandbox::local::BackendOptions backend_options(const Options& options) {
 tools::UploadPolicy uploads(const Options& options) {
   tools::UploadPolicy policy;
   policy.max_bytes = options.upload_max;
-  std::error_code absent;
-  auto add = [&](const std::filesystem::path& root) {
-    auto real = std::filesystem::canonical(root, absent);
-    if (!absent && real != "/") policy.roots.push_back(real);
-  };
-  for (const std::string& root : options.upload_roots) add(root);
-  if (options.upload_roots.empty()) add(std::filesystem::current_path(absent));
+  for (const std::string& root : options.upload_roots)
+    policy.roots.push_back(std::filesystem::canonical(root));
+  if (!policy.roots.empty()) return policy;
+  // Many clients start their servers in /, which nobody means to open to the model.
+  std::error_code gone;
+  auto here = std::filesystem::current_path(gone);
+  if (!gone && here != "/") policy.roots.push_back(here);
   return policy;
 }
 

@@ -4,8 +4,12 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdlib>
 #include <iostream>
+#include <limits>
+#include <optional>
+#include <string_view>
 
 #include "app/version.hpp"
 
@@ -27,24 +31,27 @@ fs::path default_state_directory() {
   return fs::path(home) / ".local" / "state" / "pykeep";
 }
 
-// "--memory 2GiB" and plain bytes. CLI11's own sizes make no difference between GB and GiB.
-std::uint64_t parse_size(const std::string& text) {
-  std::size_t end = 0;
-  unsigned long long value = 0;
-  try {
-    value = std::stoull(text, &end);
-  } catch (const std::exception&) {
-    throw CLI::ValidationError("expected a size such as 512MiB, not \"" + text + "\"");
-  }
-  std::string unit = CLI::detail::to_lower(text.substr(end));
-  constexpr const char* kUnits[] = {"k", "m", "g", "t"};
+// "--memory 2GiB" and plain bytes. CLI11's own sizes make no difference between GB and GiB, and
+// std::stoull takes "-1" for a size of 16 EiB.
+std::optional<std::uint64_t> read_size(std::string_view text) {
+  std::uint64_t value = 0;
+  const char* last = text.data() + text.size();
+  auto [end, failed] = std::from_chars(text.data(), last, value);
+  if (failed != std::errc() || value == 0) return std::nullopt;
+  std::string unit = CLI::detail::to_lower(std::string(end, last));
   if (unit.empty() || unit == "b") return value;
-  for (int i = 0; i < 4; ++i)
-    if (unit == kUnits[i] || unit == std::string(kUnits[i]) + "ib" ||
-        unit == std::string(kUnits[i]) + "b")
-      return value << (10 * (i + 1));
-  throw CLI::ValidationError("expected a size such as 512MiB, not \"" + text + "\"");
+  constexpr const char* kUnits[] = {"k", "m", "g", "t"};
+  for (int i = 0; i < 4; ++i) {
+    std::string name = kUnits[i];
+    if (unit != name && unit != name + "b" && unit != name + "ib") continue;
+    int shift = 10 * (i + 1);
+    bool fits = value <= std::numeric_limits<std::uint64_t>::max() >> shift;
+    return fits ? std::optional(value << shift) : std::nullopt;
+  }
+  return std::nullopt;
 }
+
+const auto kCount = CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000});
 
 std::string environment_name(std::string option) {
   for (char& c : option) c = c == '-' ? '_' : static_cast<char>(std::toupper(c));
@@ -56,8 +63,8 @@ class Table {
   Table(CLI::App& app, Options& options) : app_(app), options_(options) {}
 
   template <class T>
-  void add(const std::string& name, T& value, const std::string& help) {
-    app_.add_option("--" + name, value, help)
+  CLI::Option* add(const std::string& name, T& value, const std::string& help) {
+    return app_.add_option("--" + name, value, help)
         ->envname(environment_name(name))
         ->capture_default_str();
   }
@@ -65,7 +72,11 @@ class Table {
     app_.add_flag("--" + name, value, help)->envname(environment_name(name));
   }
   void size(const std::string& name, std::uint64_t& value, const std::string& help) {
-    auto read = [&value](const std::string& text) { value = parse_size(text); };
+    auto read = [name, &value](const std::string& text) {
+      auto size = read_size(text);
+      if (!size) throw CLI::ValidationError("--" + name, "expected a size such as 512MiB: " + text);
+      value = *size;
+    };
     app_.add_option_function<std::string>("--" + name, read, help)
         ->envname(environment_name(name))
         ->default_str(std::to_string(value >> 20) + "MiB")
@@ -85,7 +96,8 @@ class Table {
     auto& sessions = options_.sessions;
     auto& limits = sessions.limits;
     add("state-dir", state_, "where sessions and templates are kept");
-    add("log-level", options_.log_level, "debug, info, warning, error or off; goes to stderr");
+    add("log-level", options_.log_level, "what goes to stderr")
+        ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
     add("template", sessions.default_python,
         "Python environment: a name, a path, or `system`; default: the one built, else `system`");
     add("session", sessions.default_name,
@@ -94,16 +106,17 @@ class Table {
          "let create_session turn the network on; it then reaches this machine's loopback too");
     add("env", environment_, "NAME or NAME=VALUE that kernels shall see (repeatable)");
     add("upload-root", options_.upload_roots,
-        "directory that upload_file may read from (repeatable); default: the working directory");
+        "directory that upload_file may read from (repeatable); default: the working directory")
+        ->check(CLI::ExistingDirectory);
     size("upload-max", options_.upload_max, "largest upload");
     size("memory", limits.memory, "memory of a session, all its processes together");
-    add("processes", limits.processes, "processes and threads of a session");
-    add("open-files", limits.open_files, "open files of a process");
+    add("processes", limits.processes, "processes and threads of a session")->check(kCount);
+    add("open-files", limits.open_files, "open files of a process")->check(kCount);
     size("tmp", limits.tmp, "size of /tmp and of /dev/shm");
     size("workspace", limits.workspace, "size of /workspace");
     size("file-size", limits.file, "size of one file");
     seconds("start-limit", options_.start_limit, "how long a kernel may take to start");
-    add("max-kernels", sessions.max_live, "kernels at once");
+    add("max-kernels", sessions.max_live, "kernels at once")->check(kCount);
     seconds("session-ttl", sessions.session_ttl, "without use, until a kernel is stopped");
     seconds("keep", sessions.keep, "without use, until a session's files are deleted");
     size("disk", sessions.disk, "files of all sessions that do not run; the oldest go first");

@@ -1,0 +1,63 @@
+"""Options that make no sense are refused before anything is started, with exit code 2."""
+
+import subprocess
+
+import pytest
+
+from conftest import program
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--memory", "-1"],
+        ["--memory", "0"],
+        ["--memory", "99999999999TiB"],
+        ["--memory", "2 parsecs"],
+        ["--disk", ""],
+        ["--processes", "0"],
+        ["--max-kernels", "0"],
+        ["--log-level", "verbose"],
+        ["--upload-root", "/no/such/directory"],
+        ["--keep", "0"],
+        ["--no-such-option"],
+        ["no-such-command"],
+    ],
+    ids=" ".join,
+)
+def test_refused(arguments, environment):
+    done = subprocess.run(
+        [program("PYKEEP_BINARY"), *arguments],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr
+
+
+def test_also_from_the_environment(environment):
+    done = subprocess.run(
+        [program("PYKEEP_BINARY")],
+        env={**environment, "PYKEEP_LOG_LEVEL": "verbose"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert done.returncode == 2 and "log-level" in done.stderr.lower()
+
+
+@pytest.mark.parametrize("size", ["512MiB", "512m", "536870912", "1G"])
+def test_sizes(size, environment):
+    done = subprocess.run(
+        [program("PYKEEP_BINARY"), "--memory", size],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert done.returncode == 0, done.stderr
