@@ -12,6 +12,7 @@
 
 #include "app/commands.hpp"
 #include "embedded/template_files.hpp"
+#include "sandbox/local/kernel_package.hpp"
 #include "sandbox/local/templates.hpp"
 #include "tools/identifiers.hpp"
 
@@ -107,9 +108,11 @@ std::string describe(const json::object& report) {
   return text;
 }
 
-std::string warm_up(const fs::path& directory) {
+std::string warm_up(const Options& options, const fs::path& directory) {
   std::string python = directory / "bin" / "python3";
-  std::string last = run_program({python, "-I", write_embedded(directory, "warm_up.py")});
+  // The kernel's own files are given along for their bytecode: no sandbox can write it there.
+  fs::path kernel = sandbox::local::install_kernel_package(options.state_directory / "kernel");
+  std::string last = run_program({python, "-I", write_embedded(directory, "warm_up.py"), kernel});
   boost::system::error_code malformed;
   json::value report = json::parse(last, malformed);
   if (malformed || !report.is_object()) throw BuildError("the warm-up gave no report");
@@ -149,7 +152,7 @@ int template_build(const Options& options) {
   fs::path directory = root / target;
   try {
     make_environment(options, directory);
-    std::string description = warm_up(directory);
+    std::string description = warm_up(options, directory);
     publish(root, options.template_name, target);
     std::printf("%s: %s\n", options.template_name.c_str(), description.c_str());
     return 0;

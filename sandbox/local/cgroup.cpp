@@ -28,8 +28,7 @@ int write_setting(const fs::path& file, std::string_view value) {
   return write(fd.get(), value.data(), value.size()) == -1 ? errno : 0;
 }
 
-std::uint64_t number_in(const fs::path& file, std::string_view key = {}) {
-  std::string text = read_proc_file(file);
+std::uint64_t number_in(std::string_view text, std::string_view key = {}) {
   std::size_t at = 0;
   if (!key.empty()) {
     at = text.starts_with(key) ? 0 : text.find("\n" + std::string(key));
@@ -99,6 +98,11 @@ Cgroup::Cgroup(const std::string& name, const Limits& limits) {
                        std::generic_category().message(error));
     }
   }
+  if (const Group* group = with(Controller::memory)) {
+    fs::path events =
+        group->directory / (group->version == 2 ? "memory.events" : "memory.oom_control");
+    memory_events_ = Fd(open(events.c_str(), O_RDONLY | O_CLOEXEC));
+  }
 }
 
 Cgroup::~Cgroup() {
@@ -124,24 +128,23 @@ bool Cgroup::limits(Controller controller) const { return with(controller) != nu
 // memory.oom.group stays off: the kernel kills the biggest process. When a child of a cell ate the
 // memory, the session's variables survive it.
 std::uint64_t Cgroup::memory_kills() const {
-  const Group* group = with(Controller::memory);
-  if (!group) return 0;
-  const char* file = group->version == 2 ? "memory.events" : "memory.oom_control";
-  return number_in(group->directory / file, "oom_kill ");
+  char text[1024];
+  ssize_t size = memory_events_ ? pread(memory_events_.get(), text, sizeof text, 0) : 0;
+  return size > 0 ? number_in({text, static_cast<std::size_t>(size)}, "oom_kill ") : 0;
 }
 
 std::uint64_t Cgroup::memory() const {
   const Group* group = with(Controller::memory);
   if (!group) return 0;
   const char* file = group->version == 2 ? "memory.current" : "memory.usage_in_bytes";
-  return number_in(group->directory / file);
+  return number_in(read_proc_file(group->directory / file));
 }
 
 std::uint64_t Cgroup::memory_peak() const {
   const Group* group = with(Controller::memory);
   if (!group) return 0;
   const char* file = group->version == 2 ? "memory.peak" : "memory.max_usage_in_bytes";
-  return number_in(group->directory / file);
+  return number_in(read_proc_file(group->directory / file));
 }
 
 }  // namespace sandbox::local

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sandbox/local/process.hpp"
 #include "sandbox/sandbox.hpp"
 
 namespace sandbox::local {
@@ -55,6 +56,7 @@ class Cgroup {
   };
   const Group* with(Controller controller) const;
   std::vector<Group> groups_;
+  Fd memory_events_;  // held open: it is read after every cell
 };
 
 }  // namespace sandbox::local
