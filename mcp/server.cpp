@@ -16,6 +16,7 @@
 #include "mcp/reply.hpp"
 #include "mcp/request.hpp"
 #include "mcp/shape.hpp"
+#include "schemas/codec.hpp"
 
 namespace mcp {
 
@@ -24,8 +25,9 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr std::size_t kMaxBatch = 100;      // as the SDKs have it
-constexpr std::size_t kMaxInFlight = 1024;  // a client that never waits for an answer
+constexpr std::size_t kMaxBatch = 100;       // as the SDKs have it
+constexpr std::size_t kMaxInFlight = 1024;   // a client that never waits for an answer
+constexpr std::size_t kLongestUri = 16'384;  // three bytes for each of the longest path
 
 // Holds an id in flight.
 class Running {
@@ -79,11 +81,12 @@ json::value taken(json::object& message, std::string_view key) {
 
 json::object failed(const Request& request, const ResourceNotFound& failure) {
   bool modern = request.era() == Era::modern;  // SEP-2164
+  std::string uri = schemas::clipped(failure.uri, kLongestUri);
   json::object data;
-  data["uri"] = failure.uri;
+  data["uri"] = uri;
   return error_reply(request.id,
                      modern ? ErrorCode::invalid_params : ErrorCode::legacy_resource_not_found,
-                     failure.what(), std::move(data));
+                     "Resource not found: " + uri, std::move(data));
 }
 
 // A defect of ours, or a world that fails us: the log gets the cause, the client that it happened.

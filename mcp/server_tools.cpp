@@ -46,8 +46,9 @@ json::object read_arguments(std::optional<json::value> given) {
 }
 
 CallToolResult failure(const char* text) {
+  constexpr std::size_t kLongest = 20'000;  // whatever is quoted in it
   CallToolResult result;
-  result.content.push_back(text_content(text));
+  result.content.push_back(text_content(schemas::clipped(text, kLongest)));
   result.isError = true;
   return result;
 }

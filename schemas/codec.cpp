@@ -2,10 +2,9 @@
 
 namespace schemas {
 
-std::string clipped(std::string_view text) {
-  constexpr std::size_t kShown = 100;
-  if (text.size() <= kShown) return std::string(text);
-  std::size_t end = kShown;
+std::string clipped(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return std::string(text);
+  std::size_t end = most;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // whole UTF-8
   return std::string(text.substr(0, end)) + "…";
 }

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "schemas/codec.hpp"
+
 namespace sandbox::local {
 
 namespace fs = std::filesystem;
@@ -121,7 +123,7 @@ Template Templates::find(const std::string& name) const {
     return from_interpreter(name, *python);
   }
   if (!is_name(name) || !fs::exists(fs::symlink_status(root_ / name, absent)))
-    throw StartError("There is no template \"" + name + "\". " + kBuild);
+    throw StartError("There is no template \"" + schemas::clipped(name) + "\". " + kBuild);
   Template python = from_environment(name, root_ / name);
   python.description = described(python.visible.front());
   return python;

@@ -85,6 +85,17 @@ TEST_CASE("a resource that is not there has the error code of the era") {
   CHECK(error.at("data") == json::parse(R"({"uri":"test://gone"})"));
 }
 
+TEST_CASE("what a client sent is quoted within bounds") {
+  Conversation client;
+  std::string huge(2'000'000, 'x');
+  std::string uri = R"({"uri":"test://gone)" + huge + R"("})";
+  CHECK(json::serialize(client.result("resources/read", uri)).size() < 100'000);
+  std::string call = R"({"name":"echo","arguments":{"text":"a","times":")" + huge + R"("}})";
+  CHECK(json::serialize(client.result("tools/call", call)).size() < 100'000);
+  call = R"({"name":"refuse","arguments":{")" + huge + R"(":1}})";
+  CHECK(json::serialize(client.result("tools/call", call)).size() < 100'000);
+}
+
 TEST_CASE("progress keeps the token's type, grows strictly and ends with the answer") {
   for (const char* token : {R"("p")", "7", "18446744073709551615"}) {
     CAPTURE(token);
