@@ -54,6 +54,10 @@ struct Output {
   std::variant<Text, Display, PythonError, Gap> what;
 };
 
+// Roughly the memory it takes. Every part is counted: which one is large is up to the sandbox.
+std::uint64_t held_bytes(const Display& display);
+std::uint64_t held_bytes(const Output& output);
+
 // The question a cell waits for (`input()`, `getpass()`).
 struct InputRequest {
   std::string prompt;

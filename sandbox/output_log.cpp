@@ -6,8 +6,6 @@
 
 namespace sandbox {
 
-namespace json = boost::json;
-
 namespace {
 
 // What an Output weighs besides its bytes: a cell that alternates between two streams byte by byte
@@ -17,26 +15,6 @@ constexpr std::uint64_t kPieceCost = 64;
 constexpr std::size_t kErrors = 8;
 
 std::uint64_t cost(const Text& text) { return text.bytes.size() + kPieceCost; }
-
-// Roughly the memory a JSON value takes.
-std::uint64_t cost(const json::value& value) {
-  std::uint64_t sum = sizeof(json::value);
-  if (const auto* text = value.if_string()) sum += text->size();
-  if (const auto* items = value.if_array())
-    for (const auto& item : *items) sum += cost(item);
-  if (const auto* members = value.if_object())
-    for (const auto& member : *members) sum += member.key().size() + 64 + cost(member.value());
-  return sum;
-}
-
-std::uint64_t cost(const Display& display) {
-  std::uint64_t sum = sizeof(Output);
-  for (const auto* part : {&display.data, &display.metadata})
-    for (const auto& member : *part) sum += member.key().size() + 64 + cost(member.value());
-  for (const auto& binary : display.binary)
-    sum += sizeof binary + binary.mime.size() + binary.bytes.size();
-  return sum;
-}
 
 void count(Gap& gap, std::string_view bytes) {
   gap.bytes += bytes.size();
@@ -64,7 +42,7 @@ void OutputLog::text(StreamName stream, std::string_view bytes) {
 }
 
 void OutputLog::display(Display display, bool update) {
-  std::uint64_t weight = cost(display);
+  std::uint64_t weight = held_bytes(display);
   if (update && replace(display, weight)) return;
   if (displays_ >= limits_.displays || display_bytes_ + weight > limits_.display_bytes) {
     ++gap().displays;
@@ -83,7 +61,7 @@ bool OutputLog::replace(Display& display, std::uint64_t weight) {
   });
   if (found == outputs_.end()) return false;
   auto& held = std::get<Display>(found->what);
-  std::uint64_t others = display_bytes_ - cost(held);
+  std::uint64_t others = display_bytes_ - held_bytes(held);
   if (others + weight > limits_.display_bytes) {
     ++gap().displays;
     return true;
