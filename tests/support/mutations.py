@@ -4,6 +4,7 @@ No whole `tools/call` of run_python is among the messages, so that what survives
 kernel and is answered at once.
 """
 
+import copy
 import json
 import random
 
@@ -66,6 +67,31 @@ _PIECES = [
 ]  # fmt: skip
 
 
+_VALUES = [
+    None, True, -1, 0.5, 1e308, 2**63, -(2**63), "", "\x00", "\ud800", "x" * 3000, "pykeep://sessions/%zz", [],
+    [[]], {}, {"": None}, {"_meta": {"progressToken": {}}}, ["ping"], "2026-07-28", "tools/call", "initialize",
+]  # fmt: skip
+
+
+def _mutate_value(value, chance: random.Random):
+    """One member of an object or array, however deep, becomes something else, goes, or comes again."""
+    if not isinstance(value, (dict, list)) or not value or chance.random() < 0.05:
+        return copy.deepcopy(chance.choice(_VALUES))
+    places = list(value) if isinstance(value, dict) else list(range(len(value)))
+    weights = [6 if isinstance(value[place], (dict, list)) else 1 for place in places]
+    (place,) = chance.choices(places, weights)  # most of what there is to decode lies deeper
+    kind = chance.randrange(8)
+    if kind == 0:
+        del value[place]
+    elif kind == 1 and isinstance(value, dict):
+        value[str(chance.choice(_VALUES))] = value.pop(place)
+    elif kind == 2 and isinstance(value, list):
+        value.append(copy.deepcopy(value[place]))
+    else:
+        value[place] = _mutate_value(value[place], chance)
+    return value
+
+
 def _mutate(line: bytearray, chance: random.Random) -> None:
     at = chance.randrange(len(line) + 1)
     kind = chance.randrange(6)
@@ -89,7 +115,15 @@ def mutated_lines(seed: int):
     """Lines without end, each with its newline; some are still valid messages."""
     chance = random.Random(seed)
     while True:
-        line = bytearray(chance.choice(MESSAGES))
-        for _ in range(chance.choice((1, 1, 1, 2, 3, 8))):
-            _mutate(line, chance)
+        message = chance.choice(MESSAGES)
+        times = chance.choice((1, 1, 1, 2, 3, 8))
+        if chance.random() < 0.5:  # still JSON, so that it gets further in
+            value = json.loads(message)
+            for _ in range(times):
+                value = _mutate_value(value, chance)
+            line = bytearray(json.dumps(value).encode())
+        else:
+            line = bytearray(message)
+            for _ in range(times):
+                _mutate(line, chance)
         yield bytes(line).replace(b"\n", b" ") + b"\n"
