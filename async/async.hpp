@@ -58,6 +58,22 @@ inline awaitable<bool> within(std::chrono::milliseconds limit, awaitable<void> w
   std::rethrow_exception(failed);
 }
 
+// The result of `work`, or nullopt when `end` has come to its end first and `work` was cancelled
+// and has ended. Throws what either throws.
+template <class T>
+awaitable<std::optional<T>> unless(awaitable<void> end, awaitable<T> work) {
+  namespace asio = boost::asio;
+  auto executor = co_await asio::this_coro::executor;
+  auto race = asio::experimental::make_parallel_group(
+      asio::co_spawn(executor, std::move(work), asio::deferred),
+      asio::co_spawn(executor, std::move(end), asio::deferred));
+  auto [order, failed, result, end_failed] =
+      co_await race.async_wait(asio::experimental::wait_for_one(), asio::use_awaitable);
+  if (!failed) co_return std::move(result);
+  if (!end_failed) co_return std::nullopt;
+  std::rethrow_exception(order[0] == 0 ? failed : end_failed);
+}
+
 inline awaitable<void> sleep_for(std::chrono::milliseconds time) {
   boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor, time);
   co_await timer.async_wait(boost::asio::use_awaitable);

@@ -10,9 +10,11 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 #include "sandbox/remove_tree.hpp"
+#include "sandbox/tree_size.hpp"
 #include "schemas/codec.hpp"
 
 namespace sandbox {
@@ -26,13 +28,14 @@ BOOST_DESCRIBE_STRUCT(SessionRecord, (),
 namespace {
 
 constexpr std::uintmax_t kMaxRecord = 64 << 10;
-constexpr int kDeepest = 64;  // each level holds a descriptor
 
 [[noreturn]] void fail(const std::string& what, const fs::path& path, int error) {
   std::string advice;
   if (error == ENOSPC || error == EDQUOT) advice = " Free some space; nothing was changed.";
   if (error == EROFS || error == EACCES || error == EPERM)
     advice = " Make it writable for this user, or choose another place with --state-dir.";
+  if (error == ENOTDIR || error == ENOENT || error == ELOOP || error == ENAMETOOLONG)
+    advice = " Choose another place with --state-dir.";
   throw StoreError("Cannot " + what + " " + path.string() + ": " + std::strerror(error) + "." +
                    advice);
 }
@@ -55,6 +58,29 @@ void make_private_directories(const fs::path& path) {
     if (failed) fail("create", path.parent_path(), failed.value());
   }
   make_private_directory(path);
+}
+
+// Who sweeps holds a lock for a moment to see whether anybody has it.
+bool try_lock(int fd) {
+  constexpr int kAttempts = 5;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    if (attempt > 0) usleep(10'000);
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+  }
+  return false;
+}
+
+// -1: there is none, so nobody can hold it.
+int lock_of(const fs::path& directory) {
+  return open((directory / "lock").c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+}
+
+bool in_use(const fs::path& directory) {
+  int fd = lock_of(directory);
+  if (fd < 0) return false;
+  bool held = flock(fd, LOCK_EX | LOCK_NB) != 0;
+  close(fd);
+  return held;
 }
 
 int open_lock(const fs::path& directory) {
@@ -109,18 +135,11 @@ bool is_id(const std::string& text) {
 }
 
 std::uint64_t size_of(const fs::path& directory) {
-  std::uint64_t total = 0;
-  std::error_code ignored;
-  auto options = fs::directory_options::skip_permission_denied;
-  for (auto entry = fs::recursive_directory_iterator(directory, options, ignored);
-       entry != fs::recursive_directory_iterator(); entry.increment(ignored)) {
-    if (ignored) break;
-    if (entry.depth() == kDeepest) entry.disable_recursion_pending();
-    struct stat info;
-    if (lstat(entry->path().c_str(), &info) == 0)
-      total += static_cast<std::uint64_t>(info.st_blocks) * 512;
-  }
-  return total;
+  int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return 0;
+  std::uint64_t size = tree_size(fd, std::numeric_limits<std::uint64_t>::max());
+  close(fd);
+  return size;
 }
 
 std::int64_t modified(const fs::path& path) {
@@ -185,15 +204,15 @@ SessionStore::Lookup SessionStore::open_directory(const fs::path& directory,
   Lookup lookup;
   auto record = read_record(directory);
   if (!record || record->principal != principal) return lookup;
-  int lock = open_lock(directory);
-  if (flock(lock, LOCK_EX | LOCK_NB) != 0) {
-    close(lock);
+  SessionLease lease(SessionRecord(), directory, open_lock(directory));
+  if (!try_lock(lease.lock_fd_)) {
     lookup.state = Lookup::State::busy;
     return lookup;
   }
-  SessionLease lease(std::move(*record), directory, lock);
+  record = read_record(directory);  // who held it until now may have written or deleted it
   std::error_code absent;
-  if (!fs::is_directory(fs::symlink_status(lease.workspace(), absent))) return lookup;
+  if (!record || !fs::is_directory(fs::symlink_status(lease.workspace(), absent))) return lookup;
+  lease.record = std::move(*record);
   lookup.state = Lookup::State::leased;
   lookup.lease.emplace(std::move(lease));
   return lookup;
@@ -213,7 +232,7 @@ SessionStore::Lookup SessionStore::open_named(const std::string& principal,
 
 void SessionStore::save(const SessionLease& lease) { write_record(lease.directory, lease.record); }
 
-void SessionStore::remove(SessionLease lease) { remove_session(lease.directory); }
+void SessionStore::remove(const SessionLease& lease) { remove_session(lease.directory); }
 
 std::vector<SessionRecord> SessionStore::list(const std::string& principal) const {
   std::vector<SessionRecord> records;
@@ -237,24 +256,22 @@ int SessionStore::sweep(std::int64_t oldest, std::uint64_t cap) {
   std::error_code absent;
   for (const auto& entry : fs::directory_iterator(root_ / "sessions", absent)) {
     auto record = read_record(entry.path());
-    std::uint64_t size = size_of(entry.path());
     // A directory without a record may be one that another process is just making.
     std::int64_t used = record ? record->used : modified(entry.path());
-    candidates.push_back({entry.path(), used, size});
-    total += size;
+    if (!record && used >= oldest) continue;
+    if (in_use(entry.path())) continue;
+    candidates.push_back({entry.path(), used, size_of(entry.path())});
+    total += candidates.back().size;
   }
   std::ranges::sort(candidates, {}, &Candidate::used);
   int removed = 0;
   for (const Candidate& old : candidates) {
     if (old.used >= oldest && total <= cap) continue;
-    int lock = ::open((old.directory / "lock").c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    bool in_use = lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) != 0;
-    if (!in_use) {
-      remove_session(old.directory);
-      total -= std::min(total, old.size);
-      ++removed;
-    }
-    if (lock >= 0) close(lock);
+    SessionLease lease(SessionRecord(), old.directory, lock_of(old.directory));
+    if (lease.lock_fd_ >= 0 && flock(lease.lock_fd_, LOCK_EX | LOCK_NB) != 0) continue;
+    remove_session(old.directory);
+    total -= std::min(total, old.size);
+    ++removed;
   }
   return removed;
 }

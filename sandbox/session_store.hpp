@@ -72,8 +72,9 @@ class SessionStore {
 
   // Rewrites the record. Throws StoreError; the old record then still stands.
   void save(const SessionLease& lease);
-  // Deletes the session with its files. What cannot be deleted now is swept later.
-  void remove(SessionLease lease);
+  // Deletes the session with its files; its directory stays locked until the lease goes. What
+  // cannot be deleted now is swept later.
+  void remove(const SessionLease& lease);
 
   // The principal's sessions on disk, newest use first, whoever runs them.
   std::vector<SessionRecord> list(const std::string& principal) const;

@@ -22,40 +22,40 @@ std::string image_type(std::string_view bytes) {
   return {};
 }
 
-bool is_text(std::string_view bytes) {
-  return bytes.find('\0') == bytes.npos && valid_utf8(bytes) == bytes;
-}
-
 std::string where(const Session& session, const sandbox::FileInfo& file,
                   const std::string& host_path) {
-  std::string line = "/workspace/" + valid_utf8(file.path) + ", " + readable_size(file.size) +
+  std::string line = "/workspace/" + one_line(file.path) + ", " + readable_size(file.size) +
                      "; resource " + file_uri(session.handle(), file.path);
-  if (!host_path.empty()) line += "; on the server's machine: " + valid_utf8(host_path);
+  if (!host_path.empty()) line += "; on the server's machine: " + one_line(host_path);
   return line;
 }
 
+void add_text(Content& content, std::string_view bytes, std::uint64_t size) {
+  content.line(plain_text(bytes));
+  sandbox::Gap rest;
+  rest.bytes = size - bytes.size();
+  if (rest.bytes > 0) content.gap(rest);
+}
+
 awaitable<mcp::CallToolResult> show(Session& session, const Args& args) {
-  sandbox::Files& files = session.files();
-  auto info = co_await files.stat(args.path);
+  std::shared_ptr<sandbox::Files> files = session.files();
+  auto info = co_await files->stat(args.path);
   if (info.is_directory)
-    throw mcp::ToolError("\"" + args.path + "\" is a directory: use list_files.");
-  std::string bytes = co_await files.read(args.path, 0, kMaxShown);
+    throw mcp::ToolError("\"" + one_line(info.path) + "\" is a directory: use list_files.");
+  std::string bytes = co_await files->read(args.path, 0, kMaxShown);
+  bool whole = info.size <= bytes.size();
+  std::string_view text = whole ? std::string_view(bytes) : without_cut_end(bytes);
   Content content{RenderLimits()};
-  content.remark(where(session, info, files.host_path(info.path)));
+  content.remark(where(session, info, files->host_path(info.path)));
   std::string mime = image_type(bytes);
-  if (!mime.empty() && info.size <= bytes.size()) {
+  if (!mime.empty() && whole)
     content.image(mime, bytes, "image, " + mime.substr(6));
-  } else if (mime.empty() &&
-             is_text(std::string_view(bytes).substr(0, bytes.size() - bytes.size() % 4))) {
-    content.line(valid_utf8(bytes));
-    if (info.size > bytes.size()) {
-      sandbox::Gap rest;
-      rest.bytes = info.size - bytes.size();
-      content.gap(rest);
-    }
-  } else {
+  else if (!mime.empty())
+    content.remark("not shown: the image is too large; make a smaller one with run_python");
+  else if (is_text(text))
+    add_text(content, text, std::max<std::uint64_t>(info.size, text.size()));
+  else
     content.remark("not shown: binary content; read it with run_python, or fetch the resource");
-  }
   mcp::CallToolResult result;
   result.content = std::move(content).finish("");
   co_return result;

@@ -18,6 +18,7 @@ namespace {
 constexpr std::chrono::seconds kProgressAtLeast{10};
 constexpr std::chrono::seconds kProgressAtMost{1};
 constexpr std::size_t kProgressText = 200;
+constexpr std::size_t kPromptText = 2000;
 
 // The last line the cell has printed, for whoever watches.
 std::string last_line(const Execution& execution) {
@@ -36,15 +37,16 @@ class Progress {
  public:
   Progress(mcp::Call& call, const Execution& execution) : call_(call), execution_(execution) {}
 
-  milliseconds until_next() const {
-    auto due = last_ + kProgressAtLeast - steady_clock::now();
-    return std::max(std::chrono::duration_cast<milliseconds>(due), milliseconds(1));
+  // When tell() will have something to say, as far as is known now.
+  steady_clock::time_point due() const {
+    if (!call_.wants_progress()) return steady_clock::time_point::max();
+    bool news = execution_.bytes_out != told_bytes_;
+    return last_ + (news ? kProgressAtMost : kProgressAtLeast);
   }
 
   void tell() {
     auto now = steady_clock::now();
-    bool news = execution_.bytes_out != told_bytes_ && now - last_ >= kProgressAtMost;
-    if (!call_.wants_progress() || (!news && now - last_ < kProgressAtLeast)) return;
+    if (now < due()) return;
     last_ = now;
     told_bytes_ = execution_.bytes_out;
     double elapsed = std::chrono::duration<double>(now - execution_.asked).count();
@@ -62,8 +64,8 @@ class Progress {
 };
 
 mcp::ElicitParams question(const sandbox::InputRequest& input) {
-  std::string prompt = plain_text(input.prompt).substr(0, 2000);
-  prompt = valid_utf8(prompt);
+  std::string prompt = plain_text(input.prompt);
+  prompt.resize(first_characters(prompt, kPromptText).size());
   json::object property;
   property["type"] = "string";
   property["title"] = "Input";
@@ -86,17 +88,31 @@ std::optional<std::string> value_of(const mcp::Answer& answer) {
   return std::string(value->get_string());
 }
 
-awaitable<void> ask(mcp::Call& call, Session& session, Execution& execution) {
+// Returns when the execution's status is another one, or the deadline has passed.
+awaitable<void> while_it_is(Status status, Execution& execution, Progress& progress,
+                            steady_clock::time_point deadline) {
+  while (execution.status == status) {
+    auto now = steady_clock::now();
+    if (now >= deadline) co_return;
+    auto left = std::chrono::ceil<milliseconds>(std::min(deadline, progress.due()) - now);
+    co_await execution.changed.wait(std::max(left, milliseconds(1)));
+    progress.tell();
+  }
+}
+
+awaitable<void> ask(mcp::Call& call, Session& session, Execution& execution, Progress& progress,
+                    steady_clock::time_point deadline) {
   // Form questions must not be used for secrets (MCP, elicitation: security considerations).
   std::optional<std::string> value;
   if (!execution.input->password && call.can_ask()) {
     mcp::ElicitParams params = question(*execution.input);
-    auto limit = execution.timeout;
-    auto answer = co_await call.ask(std::move(params), execution.id, limit);
-    value = value_of(answer);
+    auto moot = while_it_is(Status::waiting_input, execution, progress, deadline);
+    auto asking = call.ask(std::move(params), execution.id, execution.timeout);
+    auto answer = co_await async::unless(std::move(moot), std::move(asking));
+    if (!answer) co_return;
+    value = value_of(*answer);
   }
-  if (execution.status == Status::waiting_input)
-    co_await session.answer(execution, std::move(value));
+  co_await session.answer(execution, std::move(value));
 }
 
 }  // namespace
@@ -113,22 +129,24 @@ milliseconds checked_seconds(const char* argument, std::optional<double> seconds
 
 awaitable<void> follow(mcp::Call& call, Session& session, Execution& execution, milliseconds wait) {
   auto deadline = steady_clock::now() + wait;
-  if (call.resumed() && call.resumed()->state == execution.id &&
-      execution.status == Status::waiting_input) {
+  if (call.resumed() && call.resumed()->state == execution.id) {
     auto value = value_of(call.resumed()->answer);
     co_await session.answer(execution, std::move(value));
   }
   Progress progress(call, execution);
   while (!execution.finished() && steady_clock::now() < deadline) {
-    if (execution.status == Status::waiting_input) {
-      co_await ask(call, session, execution);
-      continue;
-    }
-    auto left = std::chrono::duration_cast<milliseconds>(deadline - steady_clock::now());
-    auto limit = std::min(left + milliseconds(1), progress.until_next());
-    co_await execution.changed.wait(limit);
-    progress.tell();
+    Status status = execution.status;
+    if (status == Status::waiting_input) co_await ask(call, session, execution, progress, deadline);
+    // Also when the answer was not taken: whatever happens, every round waits.
+    if (execution.status == status) co_await while_it_is(status, execution, progress, deadline);
   }
+}
+
+awaitable<void> await_end(mcp::Call& call, Execution& execution, milliseconds wait) {
+  auto deadline = steady_clock::now() + wait;
+  Progress progress(call, execution);
+  while (!execution.finished() && steady_clock::now() < deadline)
+    co_await while_it_is(execution.status, execution, progress, deadline);
 }
 
 }  // namespace tools

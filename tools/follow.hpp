@@ -17,8 +17,12 @@ std::chrono::milliseconds checked_seconds(const char* argument, std::optional<do
 
 // Waits until the execution has finished or `wait` has passed. Meanwhile tells the client how far
 // it is (at least every 10 s, if it wants to know) and passes the cell's questions on to the user;
-// a modern client gets the question as this call's result (InputRequired). Cancelled, it throws.
+// a modern client gets the question as this call's result (InputRequired). A question that is not
+// answered in time is withdrawn, and whoever follows next asks it again. Cancelled, it throws.
 awaitable<void> follow(mcp::Call& call, Session& session, Execution& execution,
                        std::chrono::milliseconds wait);
+
+// The same without questions: for a caller who wants it to end.
+awaitable<void> await_end(mcp::Call& call, Execution& execution, std::chrono::milliseconds wait);
 
 }  // namespace tools

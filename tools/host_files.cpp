@@ -10,6 +10,8 @@
 #include <cstring>
 
 #include "mcp/error.hpp"
+#include "schemas/codec.hpp"
+#include "tools/text.hpp"
 
 namespace tools {
 
@@ -36,7 +38,7 @@ int open_beneath(const fs::path& root, const fs::path& relative) {
 
 std::string names_of(const std::vector<fs::path>& roots) {
   std::string names;
-  for (const fs::path& root : roots) names += (names.empty() ? "" : ", ") + root.string();
+  for (const fs::path& root : roots) names += (names.empty() ? "" : ", ") + one_line(root.string());
   return names;
 }
 
@@ -54,6 +56,7 @@ HostFile open_host_file(const std::vector<fs::path>& roots, const std::string& p
         std::string("Files of the server's machine cannot be read: the operator gave no "
                     "--upload-root. Send the content as text or base64.") +
         kNothing);
+  std::string shown = "\"" + one_line(schemas::clipped(path)) + "\"";
   int error = ENOENT;
   for (const fs::path& root : roots) {
     fs::path relative = fs::path(path);
@@ -69,14 +72,14 @@ HostFile open_host_file(const std::vector<fs::path>& roots, const std::string& p
     }
     struct stat info;
     if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode))
-      throw ToolError("\"" + path + "\" is not a regular file." + kNothing);
+      throw ToolError(shown + " is not a regular file." + kNothing);
     return file;
   }
   if (error == EXDEV || error == ELOOP)
-    throw ToolError(
-        "\"" + path + "\" is outside the directories that files may be uploaded from (" +
-        names_of(roots) + ")." + kNothing + " The operator can add one with --upload-root.");
-  throw ToolError("Cannot open \"" + path + "\": " + std::strerror(error) + ". Looked below " +
+    throw ToolError(shown + " is outside the directories that files may be uploaded from (" +
+                    names_of(roots) + ")." + kNothing +
+                    " The operator can add one with --upload-root.");
+  throw ToolError("Cannot open " + shown + ": " + std::strerror(error) + ". Looked below " +
                   names_of(roots) + "." + kNothing);
 }
 

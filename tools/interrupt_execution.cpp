@@ -29,7 +29,7 @@ awaitable<mcp::CallToolResult> interrupt(Sessions& sessions, mcp::Call& call, Ar
   bool had_kernel = found.session->has_kernel();
   if (found.run) {
     found.run->execution->request_stop(Execution::Stop::interrupt);
-    co_await follow(call, *found.session, *found.run->execution, kInterruptTakes);
+    co_await await_end(call, *found.run->execution, kInterruptTakes);
   }
   if (args.restart.value_or(false) && had_kernel) {
     co_await found.session->stop_kernel("was stopped on request", true);

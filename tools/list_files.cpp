@@ -13,12 +13,23 @@ BOOST_DESCRIBE_STRUCT(Args, (), (path, session))
 
 constexpr int kDepth = 4;
 constexpr std::size_t kMaxEntries = 300;
+constexpr std::size_t kMaxText = 60'000;  // bytes: one path may have 4,095
 
 std::string line(const sandbox::FileInfo& entry) {
-  std::string text = valid_utf8(entry.path);
+  std::string text = one_line(entry.path);
   if (entry.is_directory) return text + "/\n";
   if (entry.is_link) return text + "  (link)\n";
   return text + "  " + readable_size(entry.size) + "\n";
+}
+
+std::string text_of(const sandbox::Listing& listing) {
+  std::string text;
+  std::size_t shown = 0;
+  for (; shown < listing.entries.size() && text.size() < kMaxText; ++shown)
+    text += line(listing.entries[shown]);
+  if (shown < listing.entries.size() || !listing.complete)
+    text += "[only " + std::to_string(shown) + " of them; name a directory to see more]\n";
+  return text.empty() ? "(no files)\n" : text;
 }
 
 awaitable<mcp::CallToolResult> list(Sessions& sessions, mcp::Call& call, Args args) {
@@ -27,17 +38,11 @@ awaitable<mcp::CallToolResult> list(Sessions& sessions, mcp::Call& call, Args ar
   std::string path = args.path.value_or("");
   sandbox::Listing listing;
   try {
-    listing = co_await session->files().list(path, kDepth, kMaxEntries);
+    listing = co_await session->files()->list(path, kDepth, kMaxEntries);
   } catch (const sandbox::FileError& failure) {
     throw mcp::ToolError(failure.what());
   }
-  std::string text;
-  for (const sandbox::FileInfo& entry : listing.entries) text += line(entry);
-  if (listing.entries.empty()) text = "(no files)\n";
-  if (!listing.complete)
-    text += "[only the first " + std::to_string(kMaxEntries) + "; name a directory to see more]\n";
-  text += "[session " + session->handle() + "]";
-  co_return text_result(std::move(text));
+  co_return text_result(text_of(listing) + "[session " + session->handle() + "]");
 }
 
 }  // namespace

@@ -16,8 +16,9 @@ namespace {
 // JSON escapes it.
 constexpr std::size_t kMaxBinary = 700'000;
 constexpr std::size_t kMaxText = 450'000;
+constexpr std::size_t kMaxCode = 100'000;  // of an execution's text; longer code is cut
 
-std::string_view mime_of(std::string_view path) {
+std::string_view mime_of(std::string_view path, bool readable) {
   static constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
       {".csv", "text/csv"},
       {".gif", "image/gif"},
@@ -37,12 +38,10 @@ std::string_view mime_of(std::string_view path) {
       {".zip", "application/zip"}};
   for (const auto& [ending, mime] : kTypes)
     if (path.ends_with(ending)) return mime;
-  return "application/octet-stream";
+  return readable ? "text/plain" : "application/octet-stream";
 }
 
-bool is_readable(std::string_view bytes) {
-  return bytes.size() <= kMaxText && bytes.find('\0') == bytes.npos && valid_utf8(bytes) == bytes;
-}
+bool is_readable(std::string_view bytes) { return bytes.size() <= kMaxText && is_text(bytes); }
 
 json::object as_json(const sandbox::Output& output) {
   json::object out;
@@ -82,9 +81,9 @@ json::object as_json(const sandbox::Output& output) {
 std::string execution_text(const Execution& execution) {
   json::object out;
   out["execution_count"] = execution.number;
-  out["code"] = valid_utf8(execution.code);
+  out["code"] = valid_utf8(without_cut_end(std::string_view(execution.code).substr(0, kMaxCode)));
   json::array outputs;
-  std::size_t left = kMaxText;
+  std::size_t left = kMaxText - kMaxCode;
   for (const sandbox::Output& output : execution.outputs) {
     json::object entry = as_json(output);
     std::size_t size = json::serialize(entry).size();
@@ -123,7 +122,7 @@ std::vector<mcp::ResourceTemplate> SessionResources::templates() const {
 awaitable<mcp::ReadResourceResult> SessionResources::read(mcp::Call& call, std::string uri) {
   auto parsed = parse_resource_uri(uri);
   if (!parsed) throw mcp::ResourceNotFound(uri);
-  std::shared_ptr<Session> session = sessions_.find(call.peer().principal, parsed->session);
+  auto session = co_await sessions_.reach(call.peer().principal, parsed->session);
   if (!session) throw mcp::ResourceNotFound(uri);
   mcp::ReadResourceResult result;
   if (parsed->execution > 0) {
@@ -145,7 +144,7 @@ awaitable<mcp::ResourceContents> SessionResources::read_file(std::shared_ptr<Ses
                                                              std::string path, std::string uri) {
   std::string bytes;
   try {
-    bytes = co_await session->files().read(path, 0, kMaxBinary + 1);
+    bytes = co_await session->files()->read(path, 0, kMaxBinary + 1);
   } catch (const sandbox::FileError&) {
     throw mcp::ResourceNotFound(uri);
   }
@@ -155,8 +154,9 @@ awaitable<mcp::ResourceContents> SessionResources::read_file(std::shared_ptr<Ses
                          " bytes): read it in parts with run_python");
   mcp::ResourceContents contents;
   contents.uri = std::move(uri);
-  contents.mimeType = std::string(mime_of(path));
-  if (is_readable(bytes))
+  bool readable = is_readable(bytes);
+  contents.mimeType = std::string(mime_of(path, readable));
+  if (readable)
     contents.text = std::move(bytes);
   else
     contents.blob = base64_encode(bytes);

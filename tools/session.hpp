@@ -20,7 +20,7 @@ using sandbox::Execution;
 struct Run {
   std::shared_ptr<Execution> execution;
   std::vector<std::string> announcements;  // "New session …", "A new kernel was started: …"
-  std::size_t bytes = 0;                   // what its outputs hold, once it has finished
+  std::size_t bytes = 0;                   // what its code and outputs hold
 };
 
 struct Cell {
@@ -52,13 +52,15 @@ class Session {
   const sandbox::Limits& limits() const { return spec_.limits; }
   State state() const;
   bool has_kernel() const { return sandbox_ != nullptr && sandbox_->alive(); }
+  bool takes_kernel() const { return starting_ || has_kernel(); }  // what the limits count
   std::chrono::steady_clock::time_point last_used() const { return last_used_; }
   void touch() { last_used_ = std::chrono::steady_clock::now(); }
 
   // Adds a line that the next result says first.
   void announce(std::string line) { pending_.push_back(std::move(line)); }
 
-  // Queues a cell and returns at once. Throws ToolError when the queue is full.
+  // Queues a cell and returns at once. Throws ToolError when the queue is full, or after close().
+  // Asked to stop while it waits, it ends at once and never starts.
   std::shared_ptr<Run> submit(Cell cell);
   std::shared_ptr<Run> find(const std::string& execution_id) const;
   std::shared_ptr<Run> find(int number) const;
@@ -67,22 +69,26 @@ class Session {
   // All that are still remembered, oldest first; bounded in number and bytes.
   const std::deque<std::shared_ptr<Run>>& history() const { return history_; }
 
+  // Gives a cell that waits for input its answer; nothing happens to one that does not wait.
   awaitable<void> answer(Execution& execution, std::optional<std::string> value);
 
-  // Ends the kernel, after the running cell or, if `now`, by stopping that. The next result tells
-  // the reason: "the last one was <reason>".
+  // Ends the kernel: after all cells or, if `now`, by stopping the running one and those that wait.
+  // The next result tells the reason: "the last one <reason>".
   awaitable<void> stop_kernel(std::string reason, bool now);
 
-  // Works with and without a kernel.
-  sandbox::Files& files();
+  // Works with and without a kernel. What is returned may be used after that kernel's end. Throws
+  // FileError when the directory is gone.
+  std::shared_ptr<sandbox::Files> files();
   std::optional<sandbox::Usage> usage() const;
 
   // Stops what runs, ends the kernel, and gives up the directory: kept if `keep_files`, else
-  // deleted. Takes at most about two seconds. The session is not used afterwards.
+  // deleted. Takes at most about two seconds, and must not be cancelled: its tasks refer to it.
+  // Afterwards a session runs nothing more.
   awaitable<void> close(bool keep_files);
 
  private:
   awaitable<void> run(std::shared_ptr<Run> run);
+  awaitable<void> perform(std::shared_ptr<Run> run);
   awaitable<void> ensure_kernel(Run& run);
   void finish(Run& run);
   awaitable<void> save();
@@ -95,8 +101,8 @@ class Session {
   sandbox::SandboxSpec spec_;
   std::function<void()> admit_;
   sandbox::SessionLease lease_;
-  std::unique_ptr<sandbox::Files> cold_files_;
-  std::unique_ptr<sandbox::Sandbox> sandbox_;
+  std::shared_ptr<sandbox::Files> cold_files_;
+  std::shared_ptr<sandbox::Sandbox> sandbox_;  // shared with file operations that are under way
   async::Turn turn_;
   async::TaskGroup tasks_;
   std::deque<std::shared_ptr<Run>> history_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "mcp/error.hpp"
+#include "schemas/codec.hpp"
 #include "tools/identifiers.hpp"
 
 namespace tools {
@@ -15,7 +16,7 @@ using mcp::ToolError;
 
 namespace {
 
-constexpr std::chrono::seconds kExpiryPeriod{10};
+constexpr std::chrono::milliseconds kExpiryPeriod{10'000};
 constexpr std::chrono::minutes kSweepPeriod{10};
 
 // What known hosts call a conversation in `_meta`. Self-reported, so only ever a default within one
@@ -55,6 +56,19 @@ bool is_process_default(const mcp::Call& call) {
          conversation_of(call).empty();
 }
 
+std::string time_of(std::chrono::seconds time) {
+  if (time < std::chrono::minutes(2)) return std::to_string(time.count()) + " seconds";
+  return std::to_string(time.count() / 60) + " minutes";
+}
+
+bool is_worth_keeping(const Session& session) {
+  std::error_code failed;
+  bool empty = std::filesystem::is_empty(session.workspace(), failed);
+  // Code may have taken the permissions off it: what cannot be looked into is kept.
+  if (failed) empty = failed == std::errc::no_such_file_or_directory;
+  return !session.record().name.empty() || !empty;
+}
+
 void refuse_taken(const std::vector<sandbox::SessionRecord>& records, const std::string& name) {
   for (const auto& other : records)
     if (other.name == name)
@@ -73,7 +87,8 @@ Sessions::Sessions(asio::any_io_executor executor, asio::thread_pool& pool,
       store_(store),
       policy_(std::move(policy)),
       find_python_(std::move(find_python)),
-      opening_(executor) {}
+      opening_(executor),
+      leaving_(executor) {}
 
 awaitable<std::shared_ptr<Session>> Sessions::resolve(const mcp::Call& call,
                                                       const std::optional<std::string>& handle) {
@@ -119,8 +134,17 @@ awaitable<std::shared_ptr<Session>> Sessions::open_or_explain(const std::string&
   std::string what = opened.held == Held::elsewhere
                          ? "is in use by another pykeep process, which has to end first"
                          : "is unknown, or was closed and deleted";
-  throw ToolError("Session \"" + handle + "\" " + what + ". Nothing was run. " + names(principal) +
+  throw ToolError("Session \"" + schemas::clipped(handle) + "\" " + what + ". Nothing was run. " +
+                  names(principal) +
                   "Omit `session` for the default session, or use create_session for a new one.");
+}
+
+awaitable<std::shared_ptr<Session>> Sessions::reach(const std::string& principal,
+                                                    const std::string& handle) {
+  if (auto session = find(principal, handle)) co_return session;
+  auto turn = co_await opening_.take();
+  Opened opened = co_await open(principal, handle);
+  co_return opened.session;
 }
 
 // Called with the turn held.
@@ -167,6 +191,9 @@ awaitable<std::shared_ptr<Session>> Sessions::make(const std::string& principal,
     throw ToolError(
         "Network access is off: the operator has to start pykeep with --allow-network. Create the "
         "session without `network`.");
+  if (wish.python.find('/') != wish.python.npos)
+    throw ToolError(
+        "arguments.template: expected the name of a template, not a path. No session was made.");
   admit_session();
   sandbox::SessionRecord record;
   record.id = random_id();
@@ -212,16 +239,25 @@ std::shared_ptr<Session> Sessions::adopt(sandbox::SessionLease lease) {
   return session;
 }
 
-void Sessions::admit_session() const {
+// A server that runs for days meets more conversations than it can hold: those without a kernel go
+// back to disk, the longest unused first. Their handles still find them.
+void Sessions::admit_session() {
   if (by_handle_.size() < policy_.max_sessions) return;
-  throw ToolError("Too many sessions are open (" + std::to_string(by_handle_.size()) +
-                  "). Close one with close_session, or go on in one of yours: list_sessions.");
+  std::shared_ptr<Session> oldest;
+  for (const auto& [handle, session] : by_handle_) {
+    bool rests = session->state() == Session::State::cold && session->waiting() == 0;
+    if (rests && (!oldest || session->last_used() < oldest->last_used())) oldest = session;
+  }
+  if (!oldest)
+    throw ToolError("Too many sessions are open (" + std::to_string(by_handle_.size()) +
+                    "). Close one with close_session, or go on in one of yours: list_sessions.");
+  leave(oldest, is_worth_keeping(*oldest));
 }
 
 void Sessions::admit_kernel(const std::string& principal) const {
   std::size_t all = 0, own = 0;
   for (const auto& [handle, session] : by_handle_) {
-    if (!session->has_kernel()) continue;
+    if (!session->takes_kernel()) continue;
     ++all;
     if (session->record().principal == principal) ++own;
   }
@@ -249,7 +285,7 @@ Sessions::Found Sessions::find_execution(const std::string& principal,
                                          const std::string& execution_id) const {
   for (const auto& session : live(principal))
     if (auto run = session->find(execution_id)) return {session, run};
-  throw ToolError("Execution \"" + execution_id +
+  throw ToolError("Execution \"" + schemas::clipped(execution_id) +
                   "\" is unknown: its session was closed, or it is one of long ago. Variables of "
                   "open sessions are kept; run_python goes on there.");
 }
@@ -272,42 +308,53 @@ awaitable<std::vector<sandbox::SessionRecord>> Sessions::stored(const std::strin
 
 awaitable<void> Sessions::close(const std::string& principal, const std::string& handle) {
   auto session = co_await open_or_explain(principal, handle);
+  leave(std::move(session), false);
+  co_await leaving_.join();
+}
+
+void Sessions::leave(std::shared_ptr<Session> session, bool keep_files) {
   by_handle_.erase(session->handle());
-  co_await session->close(false);
+  std::erase_if(defaults_, [&](const auto& entry) { return entry.second == session->handle(); });
+  leaving_.spawn(close_now(std::move(session), keep_files));
+}
+
+awaitable<void> Sessions::close_now(std::shared_ptr<Session> session, bool keep_files) {
+  co_await session->close(keep_files);
 }
 
 awaitable<void> Sessions::expire() {
-  auto next_sweep = std::chrono::steady_clock::now() + kExpiryPeriod;
+  auto period = std::min<std::chrono::milliseconds>(kExpiryPeriod, policy_.session_ttl / 4);
+  auto next_sweep = std::chrono::steady_clock::now() + period;
+  std::string reason = "was stopped after " + time_of(policy_.session_ttl) + " without use";
   for (;;) {
-    co_await async::sleep_for(kExpiryPeriod);
+    co_await async::sleep_for(period);
     auto now = std::chrono::steady_clock::now();
     auto sessions = by_handle_;  // they come and go while we wait below
     for (const auto& [handle, session] : sessions) {
       bool idle = session->state() == Session::State::idle && session->waiting() == 0;
       if (!idle || now - session->last_used() < policy_.session_ttl) continue;
-      std::string minutes = std::to_string(policy_.session_ttl.count() / 60);
-      co_await session->stop_kernel("was stopped after " + minutes + " minutes without use", false);
+      co_await session->stop_kernel(reason, false);
     }
     if (now < next_sweep) continue;
     next_sweep = now + kSweepPeriod;
-    auto sweep = [this] {
-      return store_.sweep(now_seconds() - policy_.keep.count(), policy_.disk);
-    };
-    int swept = co_await async::on_pool(pool_, sweep);
+    co_await sweep();
+  }
+}
+
+awaitable<void> Sessions::sweep() {
+  auto work = [this] { return store_.sweep(now_seconds() - policy_.keep.count(), policy_.disk); };
+  try {
+    int swept = co_await async::on_pool(pool_, work);
     if (swept > 0) spdlog::info("deleted {} old sessions", swept);
+  } catch (const std::filesystem::filesystem_error& failure) {
+    spdlog::warn("old sessions cannot be deleted: {}", failure.what());  // next time, perhaps
   }
 }
 
 awaitable<void> Sessions::shutdown() {
-  async::TaskGroup closing(executor_);
-  for (const auto& [handle, session] : by_handle_) {
-    std::error_code absent;
-    bool empty = std::filesystem::is_empty(session->workspace(), absent);
-    bool keep = !session->record().name.empty() || !(empty || absent);
-    closing.spawn(session->close(keep));
-  }
-  co_await closing.join();
-  by_handle_.clear();
+  auto sessions = by_handle_;
+  for (const auto& [handle, session] : sessions) leave(session, is_worth_keeping(*session));
+  co_await leaving_.join();
 }
 
 }  // namespace tools

@@ -49,6 +49,8 @@ class Sessions {
     bool network = false;
   };
   // Throws ToolError: too many sessions, no such template, network not allowed, name taken, disk.
+  // A template is wished for by name: a path would let the model choose what of this machine is
+  // mounted.
   awaitable<std::shared_ptr<Session>> create(const std::string& principal, const Wish& wish);
 
   struct Found {
@@ -60,6 +62,10 @@ class Sessions {
   // Null when it is not this principal's, or not held by this process.
   std::shared_ptr<Session> find(const std::string& principal, const std::string& handle) const;
 
+  // The same, but one on disk is taken over.
+  awaitable<std::shared_ptr<Session>> reach(const std::string& principal,
+                                            const std::string& handle);
+
   std::vector<std::shared_ptr<Session>> live(const std::string& principal) const;
   // Those on disk that this process does not hold.
   awaitable<std::vector<sandbox::SessionRecord>> stored(const std::string& principal);
@@ -69,7 +75,8 @@ class Sessions {
   // Stops idle kernels and sweeps what is too old, until cancelled.
   awaitable<void> expire();
 
-  // Ends every kernel; files stay unless there are none. Within about two seconds.
+  // Ends every kernel; files stay, and so does a session that has a name. Within about two seconds;
+  // called when no call is left.
   awaitable<void> shutdown();
 
   const SessionPolicy& policy() const { return policy_; }
@@ -87,7 +94,10 @@ class Sessions {
   awaitable<std::shared_ptr<Session>> make_default(const mcp::Call& call);
   awaitable<std::shared_ptr<Session>> make(const std::string& principal, const Wish& wish);
   std::shared_ptr<Session> adopt(sandbox::SessionLease lease);
-  void admit_session() const;
+  void leave(std::shared_ptr<Session> session, bool keep_files);
+  static awaitable<void> close_now(std::shared_ptr<Session> session, bool keep_files);
+  awaitable<void> sweep();
+  void admit_session();
   void admit_kernel(const std::string& principal) const;
   std::string names(const std::string& principal) const;
 
@@ -100,6 +110,8 @@ class Sessions {
   async::Turn opening_;  // one session is made or taken over at a time
   std::map<std::string, std::shared_ptr<Session>> by_handle_;
   std::map<std::string, std::string> defaults_;  // key of a conversation -> handle
+  async::TaskGroup
+      leaving_;  // sessions that are being closed, whatever becomes of who asked for it
 };
 
 }  // namespace tools

@@ -94,6 +94,30 @@ std::string valid_utf8(std::string_view bytes) {
   return out;
 }
 
+bool is_text(std::string_view bytes) {
+  while (!bytes.empty()) {
+    std::size_t length = bytes[0] == '\0' ? 0 : sequence(bytes);
+    if (length == 0) return false;
+    bytes.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string_view without_cut_end(std::string_view bytes) {
+  std::size_t start = bytes.size();
+  while (start > 0 && bytes.size() - start < 3 && continues(bytes[start - 1])) --start;
+  bool leads = start > 0 && static_cast<unsigned char>(bytes[start - 1]) >= 0xC2;
+  if (leads && sequence(bytes.substr(start - 1)) == 0) bytes = bytes.substr(0, start - 1);
+  return bytes;
+}
+
+std::string one_line(std::string_view bytes) {
+  std::string line = plain_text(bytes);
+  std::ranges::replace(line, '\n', ' ');
+  std::ranges::replace(line, '\t', ' ');
+  return line;
+}
+
 std::string plain_text(std::string_view bytes) {
   std::string unescaped = without_escapes(bytes);
   std::string_view rest = unescaped;

@@ -1,10 +1,3 @@
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstring>
-
 #include "tools/base64.hpp"
 #include "tools/host_files.hpp"
 #include "tools/resource_uri.hpp"
@@ -54,13 +47,14 @@ std::string content_of(const Args& args, std::uint64_t cap) {
 }
 
 awaitable<sandbox::FileInfo> store(Context& context, Session& session, const Args& args) {
+  std::shared_ptr<sandbox::Files> files = session.files();
   if (!args.path) {
     std::string bytes = content_of(args, context.policy.max_bytes);
-    co_return co_await session.files().write(args.name, std::move(bytes));
+    co_return co_await files->write(args.name, std::move(bytes));
   }
   auto open = [&context, &args] { return open_host_file(context.policy.roots, *args.path); };
   HostFile file = co_await async::on_pool(context.pool, open);
-  co_return co_await session.files().copy_in(args.name, file.get(), context.policy.max_bytes);
+  co_return co_await files->copy_in(args.name, file.get(), context.policy.max_bytes);
 }
 
 awaitable<mcp::CallToolResult> upload(Context& context, mcp::Call& call, Args args) {

@@ -18,6 +18,7 @@ namespace {
 
 // openat2 answers EAGAIN when something was renamed while it looked.
 constexpr int kRenameRetries = 64;
+constexpr std::size_t kShown = 100;  // of a path that may have any length
 
 // The length of the valid UTF-8 sequence at `at`; 0 if there is none.
 std::size_t sequence_length(const std::string& text, std::size_t at) {
@@ -95,7 +96,7 @@ std::string workspace_path(const std::string& path) {
     bool below =
         rest.starts_with(inside) && (rest.size() == inside.size() || rest[inside.size()] == '/');
     if (!below)
-      throw FileError(printable(path) +
+      throw FileError(printable(path.substr(0, kShown)) +
                       ": only paths below /workspace can be reached; give it relative "
                       "to that");
     rest.erase(0, inside.size());
@@ -106,9 +107,10 @@ std::string workspace_path(const std::string& path) {
     std::string name = rest.substr(at, end - at);
     at = end + 1;
     if (name.empty() || name == ".") continue;
-    if (name == "..") throw FileError(printable(path) + ": \"..\" is not allowed in a path");
+    if (name == "..")
+      throw FileError(printable(path.substr(0, kShown)) + ": \"..\" is not allowed in a path");
     if (name.size() > NAME_MAX)
-      throw FileError(printable(path.substr(0, 100)) +
+      throw FileError(printable(path.substr(0, kShown)) +
                       "...: a file name has at most 255 bytes, this one " +
                       std::to_string(name.size()));
     result += (result.empty() ? "" : "/") + name;
