@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <fstream>
 #include <iterator>
@@ -35,9 +36,12 @@ bool holds(const fs::path& path, std::string_view text) {
 }
 
 void write_file(const fs::path& path, std::string_view text) {
-  // Aside and renamed: another server may be starting a kernel from it right now.
+  // Aside and renamed: another server, or another thread of ours, may be at the same file right
+  // now.
+  static std::atomic<unsigned> serial = 0;
   std::string name(".");
   name.append(path.filename().string()).append(".").append(std::to_string(getpid()));
+  name.append(".").append(std::to_string(++serial));
   fs::path aside = path.parent_path() / name;
   errno = 0;
   std::ofstream out(aside, std::ios::binary);
