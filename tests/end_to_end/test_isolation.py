@@ -316,6 +316,25 @@ def test_a_link_in_the_workspace_is_not_followed_out(run, target):
     assert not os.path.exists("/etc/pykeep-test")
 
 
+def test_a_directory_that_turns_into_a_link_meanwhile(run):
+    """A thread of the session swaps them as fast as it can while the server reads and writes."""
+    run(
+        "import os, threading\nos.makedirs('swapped'); open('swapped/passwd', 'w').write('own')\n"
+        "os.symlink('/etc', 'other'); done = False\n"
+        "def swap():\n    while not done:\n"
+        "        for a, b in [('swapped', 'aside'), ('other', 'swapped'), ('swapped', 'other'), ('aside', 'swapped')]:\n"
+        "            os.rename(a, b)\n"
+        "swapper = threading.Thread(target=swap); swapper.start()"
+    )
+    seen = [run.tool("download_file", path="swapped/passwd") for _ in range(300)]
+    for _ in range(100):
+        run.tool("upload_file", name="swapped/pykeep-race", text="x")
+    run("done = True; swapper.join()")
+    assert any(result.is_error for result in seen) and any(not result.is_error for result in seen)
+    assert all("root:" not in result.text for result in seen)
+    assert not os.path.exists("/etc/pykeep-race")
+
+
 def test_an_upload_does_not_follow_links_out_of_its_root(run):
     (run.directory / "outside").symlink_to("/etc/passwd")
     result = run.tool("upload_file", name="got", path="outside")
@@ -373,4 +392,11 @@ def test_language_tricks_reach_what_a_cell_reaches_and_no_more(run, trick):
 
 
 def test_nothing_listens(run):
+    """Neither in the sandbox nor in the server."""
     assert value(run, "[line for line in open('/proc/net/tcp')][1:]") == []
+    own = set()
+    for fd in os.listdir(f"/proc/{run.client.process.pid}/fd"):
+        own.add(os.readlink(f"/proc/{run.client.process.pid}/fd/{fd}"))
+    for table in ("tcp", "tcp6", "udp", "udp6"):
+        with open(f"/proc/net/{table}", encoding="ascii") as lines:
+            assert not {f"socket:[{line.split()[9]}]" for line in list(lines)[1:]} & own
