@@ -1,73 +1,18 @@
 #include "tools/sessions.hpp"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 
 #include "mcp/error.hpp"
 #include "schemas/codec.hpp"
+#include "tools/default_session.hpp"
 #include "tools/identifiers.hpp"
 
 namespace tools {
 
 namespace asio = boost::asio;
-namespace json = boost::json;
 using mcp::ToolError;
 
 namespace {
-
-constexpr std::chrono::milliseconds kExpiryPeriod{10'000};
-constexpr std::chrono::minutes kSweepPeriod{10};
-
-// What known hosts call a conversation in `_meta`. Self-reported, so only ever a default within one
-// principal, never an identity.
-constexpr std::string_view kConversationKeys[] = {"vscode.conversationId",
-                                                  "openai/session",
-                                                  "threadId",
-                                                  "sessionId",
-                                                  "sessionID",
-                                                  "ai.opencode/sessionID",
-                                                  "antigravity.google/conversation_id"};
-constexpr std::size_t kMaxConversationId = 256;
-
-std::string conversation_of(const mcp::Call& call) {
-  for (std::string_view key : kConversationKeys) {
-    const json::value* id = call.meta().if_contains(key);
-    if (id && id->is_string() && !id->get_string().empty() &&
-        id->get_string().size() <= kMaxConversationId)
-      return std::string(key) + "=" + std::string(id->get_string());
-  }
-  return {};
-}
-
-// The default session a call belongs to; empty when it has none.
-std::string default_key(const mcp::Call& call) {
-  const mcp::Peer& peer = call.peer();
-  if (!peer.transport_session.empty())
-    return peer.principal + "\ntransport " + peer.transport_session;
-  std::string conversation = conversation_of(call);
-  if (!conversation.empty()) return peer.principal + "\nconversation " + conversation;
-  if (peer.has_default_session) return peer.principal + "\nprocess";
-  return {};
-}
-
-bool is_process_default(const mcp::Call& call) {
-  return call.peer().has_default_session && call.peer().transport_session.empty() &&
-         conversation_of(call).empty();
-}
-
-std::string time_of(std::chrono::seconds time) {
-  if (time < std::chrono::minutes(2)) return std::to_string(time.count()) + " seconds";
-  return std::to_string(time.count() / 60) + " minutes";
-}
-
-bool is_worth_keeping(const Session& session) {
-  std::error_code failed;
-  bool empty = std::filesystem::is_empty(session.workspace(), failed);
-  // Code may have taken the permissions off it: what cannot be looked into is kept.
-  if (failed) empty = failed == std::errc::no_such_file_or_directory;
-  return !session.record().name.empty() || !empty;
-}
 
 void refuse_taken(const std::vector<sandbox::SessionRecord>& records, const std::string& name) {
   for (const auto& other : records)
@@ -239,21 +184,6 @@ std::shared_ptr<Session> Sessions::adopt(sandbox::SessionLease lease) {
   return session;
 }
 
-// A server that runs for days meets more conversations than it can hold: those without a kernel go
-// back to disk, the longest unused first. Their handles still find them.
-void Sessions::admit_session() {
-  if (by_handle_.size() < policy_.max_sessions) return;
-  std::shared_ptr<Session> oldest;
-  for (const auto& [handle, session] : by_handle_) {
-    bool rests = session->state() == Session::State::cold && session->waiting() == 0;
-    if (rests && (!oldest || session->last_used() < oldest->last_used())) oldest = session;
-  }
-  if (!oldest)
-    throw ToolError("Too many sessions are open (" + std::to_string(by_handle_.size()) +
-                    "). Close one with close_session, or go on in one of yours: list_sessions.");
-  leave(oldest, is_worth_keeping(*oldest));
-}
-
 void Sessions::admit_kernel(const std::string& principal) const {
   std::size_t all = 0, own = 0;
   for (const auto& [handle, session] : by_handle_) {
@@ -304,57 +234,6 @@ awaitable<std::vector<sandbox::SessionRecord>> Sessions::stored(const std::strin
   auto records = co_await async::on_pool(pool_, look);
   std::erase_if(records, [this](const auto& record) { return by_handle_.contains(record.id); });
   co_return records;
-}
-
-awaitable<void> Sessions::close(const std::string& principal, const std::string& handle) {
-  auto session = co_await open_or_explain(principal, handle);
-  leave(std::move(session), false);
-  co_await leaving_.join();
-}
-
-void Sessions::leave(std::shared_ptr<Session> session, bool keep_files) {
-  by_handle_.erase(session->handle());
-  std::erase_if(defaults_, [&](const auto& entry) { return entry.second == session->handle(); });
-  leaving_.spawn(close_now(std::move(session), keep_files));
-}
-
-awaitable<void> Sessions::close_now(std::shared_ptr<Session> session, bool keep_files) {
-  co_await session->close(keep_files);
-}
-
-awaitable<void> Sessions::expire() {
-  auto period = std::min<std::chrono::milliseconds>(kExpiryPeriod, policy_.session_ttl / 4);
-  auto next_sweep = std::chrono::steady_clock::now() + period;
-  std::string reason = "was stopped after " + time_of(policy_.session_ttl) + " without use";
-  for (;;) {
-    co_await async::sleep_for(period);
-    auto now = std::chrono::steady_clock::now();
-    auto sessions = by_handle_;  // they come and go while we wait below
-    for (const auto& [handle, session] : sessions) {
-      bool idle = session->state() == Session::State::idle && session->waiting() == 0;
-      if (!idle || now - session->last_used() < policy_.session_ttl) continue;
-      co_await session->stop_kernel(reason, false);
-    }
-    if (now < next_sweep) continue;
-    next_sweep = now + kSweepPeriod;
-    co_await sweep();
-  }
-}
-
-awaitable<void> Sessions::sweep() {
-  auto work = [this] { return store_.sweep(now_seconds() - policy_.keep.count(), policy_.disk); };
-  try {
-    int swept = co_await async::on_pool(pool_, work);
-    if (swept > 0) spdlog::info("deleted {} old sessions", swept);
-  } catch (const std::filesystem::filesystem_error& failure) {
-    spdlog::warn("old sessions cannot be deleted: {}", failure.what());  // next time, perhaps
-  }
-}
-
-awaitable<void> Sessions::shutdown() {
-  auto sessions = by_handle_;
-  for (const auto& [handle, session] : sessions) leave(session, is_worth_keeping(*session));
-  co_await leaving_.join();
 }
 
 }  // namespace tools
