@@ -30,9 +30,7 @@ class WorkspaceFiles : public Files {
   std::shared_ptr<const Root> root_;  // shared with the work on the pool
 };
 
-// Bytes on disk below `directory`, for limits: each file or directory counts at least 4 KiB and a
-// file with several names once. Stops at `enough`, and answers that also for directories nested
-// deeper than 64: so the work is bounded, whatever the sandbox does. Never follows links.
+// tree_size() on the pool, for limits.
 awaitable<std::uint64_t> disk_usage(boost::asio::thread_pool& pool, int directory,
                                     std::uint64_t enough);
 
