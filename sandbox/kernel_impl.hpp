@@ -87,6 +87,7 @@ class Kernel::Impl : public std::enable_shared_from_this<Impl> {
   std::int64_t id_ = 0;
   bool started_ = false;
   bool spilling_ = false;
+  std::size_t idle_bytes_ = 0;  // read while no cell ran, since the last pause
   Reason reason_ = Reason::none;
   Clock::time_point stop_began_;
   int step_ = 0;         // how far its stopping has escalated

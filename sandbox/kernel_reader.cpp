@@ -11,6 +11,10 @@ namespace {
 
 // How long a dead kernel may take to be gone by itself after its link closed.
 constexpr auto kNaturalEnd = 500ms;
+// What runs in the background may print without end, in each session: so fast is it read at most,
+// 1 MiB and then a pause, and then it has to wait.
+constexpr std::size_t kIdleBurst = 1 << 20;
+constexpr auto kIdlePause = 25ms;
 
 }  // namespace
 
@@ -41,6 +45,10 @@ awaitable<void> Kernel::Impl::take(StreamBytes piece) {
   StreamName stream = piece.is_stderr ? StreamName::err : StreamName::out;
   if (!current_) {
     background_log_->text(stream, piece.bytes);
+    idle_bytes_ += piece.bytes.size();
+    if (idle_bytes_ < kIdleBurst) co_return;
+    idle_bytes_ = 0;
+    co_await async::sleep_for(kIdlePause);
     co_return;
   }
   current_->bytes_out += piece.bytes.size();
