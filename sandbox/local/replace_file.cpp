@@ -44,31 +44,45 @@ Fd make_directories(int root, const std::string& path, std::optional<uid_t> owne
   return directory;
 }
 
+// A file without a name as long as it is written, where the file system has such: a server that is
+// killed meanwhile leaves nothing behind.
 class Unfinished {
  public:
   Unfinished(const Fd& directory, const std::string& path)
       : directory_(directory.get()), name_(unfinished_name()) {
+    file = Fd(openat(directory_, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600));
+    if (file) return;
     file = Fd(openat(directory_, name_.c_str(),
                      O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file) fail(path, errno);
+    named_ = true;
   }
   Unfinished(const Unfinished&) = delete;
   Unfinished& operator=(const Unfinished&) = delete;
   ~Unfinished() {
-    if (!renamed_) unlinkat(directory_, name_.c_str(), 0);
+    if (named_) unlinkat(directory_, name_.c_str(), 0);
   }
 
   void finish(const std::string& name, const std::string& path) {
+    if (!named_) give_name(path);
     if (renameat(directory_, name_.c_str(), directory_, name.c_str()) == -1) fail(path, errno);
-    renamed_ = true;
+    named_ = false;
   }
 
   Fd file;
 
  private:
+  // linkat(2) alone cannot replace a file, so it gets the unfinished one's name first.
+  void give_name(const std::string& path) {
+    std::string unnamed = "/proc/self/fd/" + std::to_string(file.get());
+    if (linkat(AT_FDCWD, unnamed.c_str(), directory_, name_.c_str(), AT_SYMLINK_FOLLOW) == -1)
+      fail(path, errno);
+    named_ = true;
+  }
+
   int directory_;
   std::string name_;
-  bool renamed_ = false;
+  bool named_ = false;
 };
 
 void write_all(const Fd& file, std::string_view bytes, const std::string& path) {

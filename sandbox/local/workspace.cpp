@@ -90,6 +90,14 @@ Listing list_now(int root, const std::string& path, int depth, std::size_t cap) 
   return listing;
 }
 
+// Where a file is to be put.
+std::string file_path(const std::string& path) {
+  if (path.ends_with('/'))
+    throw FileError(printable(path) +
+                    ": it names a directory; add the file's name. Nothing was changed");
+  return workspace_path(path);
+}
+
 std::string read_now(int root, const std::string& path, std::uint64_t offset, std::size_t size) {
   Fd fd = open_beneath(root, path, O_RDONLY);
   struct stat status = status_of(fd, path);
@@ -147,7 +155,7 @@ awaitable<std::string> WorkspaceFiles::read(std::string path, std::uint64_t offs
 }
 
 awaitable<FileInfo> WorkspaceFiles::write(std::string path, std::string bytes) {
-  auto work = [root = root_, relative = workspace_path(path), content = std::move(bytes)] {
+  auto work = [root = root_, relative = file_path(path), content = std::move(bytes)] {
     replace_file(root->directory.get(), relative, root->owner, from_memory(content));
     return stat_now(root->directory.get(), relative);
   };
@@ -155,7 +163,7 @@ awaitable<FileInfo> WorkspaceFiles::write(std::string path, std::string bytes) {
 }
 
 awaitable<FileInfo> WorkspaceFiles::copy_in(std::string path, int host_fd, std::uint64_t cap) {
-  auto work = [root = root_, relative = workspace_path(path), host_fd, cap] {
+  auto work = [root = root_, relative = file_path(path), host_fd, cap] {
     replace_file(root->directory.get(), relative, root->owner, from_file(host_fd, cap));
     return stat_now(root->directory.get(), relative);
   };
