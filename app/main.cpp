@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
@@ -16,6 +17,15 @@ void log_to_stderr(const std::string& level) {
   logger->set_level(spdlog::level::from_str(level));
   spdlog::set_default_logger(std::move(logger));
 }
+
+// Else the first file or socket of ours would be taken for the stream that the caller left closed.
+void open_standard_streams() {
+  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(fd, F_GETFD) == -1) (void)!open("/dev/null", O_RDWR);
+}
+
+// What print functions of a command wrote may still be on its way, to a full disk say.
+bool wrote_all() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
 int dispatch(const app::Invocation& invocation) {
   switch (invocation.command) {
@@ -36,11 +46,16 @@ int dispatch(const app::Invocation& invocation) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);  // a client or a kernel that went away is an error of one write
+  std::signal(SIGXFSZ, SIG_IGN);  // and so is a file beyond the caller's limit
   try {
     app::Invocation invocation = app::parse(argc, argv);
     log_to_stderr(invocation.options.log_level);
-    return dispatch(invocation);
+    int code = dispatch(invocation);
+    if (wrote_all()) return code;
+    std::fputs("pykeep: the output could not be written completely\n", stderr);
+    return code ? code : 1;
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "pykeep: %s\n", failure.what());
     return 1;

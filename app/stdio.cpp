@@ -16,7 +16,7 @@ namespace asio = boost::asio;
 namespace {
 
 async::awaitable<void> stop_on_signal(std::function<void()> stop) {
-  asio::signal_set signals(co_await asio::this_coro::executor, SIGINT, SIGTERM);
+  asio::signal_set signals(co_await asio::this_coro::executor, SIGINT, SIGTERM, SIGHUP);
   int signal = co_await signals.async_wait(asio::use_awaitable);
   (void)signal;
   stop();

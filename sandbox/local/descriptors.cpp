@@ -19,7 +19,12 @@ int checked(int result, const char* what) {
 
 Fd raised(int fd) {
   Fd low(fd);
-  return Fd(checked(fcntl(low.get(), F_DUPFD_CLOEXEC, kAboveProgram), "descriptor"));
+  Fd high(fcntl(low.get(), F_DUPFD_CLOEXEC, kAboveProgram));
+  if (!high)
+    throw std::system_error(errno, std::generic_category(),
+                            "the limit of open files is too low for a sandbox: start pykeep after "
+                            "`ulimit -n 1024`");
+  return high;
 }
 
 }  // namespace

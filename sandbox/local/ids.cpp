@@ -30,6 +30,9 @@ void require(long result, const std::string& what) {
 }  // namespace
 
 std::optional<uid_t> workspace_owner(const std::filesystem::path& workspace) {
+  // Code in the sandbox owns it and may have taken the permissions off; the next kernel could then
+  // not enter it, to give them back.
+  fchmodat(AT_FDCWD, workspace.c_str(), 0700, 0);
   if (geteuid() != 0) return std::nullopt;
   Fd directory(open(workspace.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   require(directory.get(), workspace.string());
@@ -39,7 +42,10 @@ std::optional<uid_t> workspace_owner(const std::filesystem::path& workspace) {
   uid_t random = 0;
   require(getrandom(&random, sizeof random, 0), "random id");
   uid_t id = kFirstId + random % kIdCount;
-  require(fchown(directory.get(), id, id), "give " + workspace.string() + " to the sandbox");
+  // EINVAL: root of a user namespace that has no such id, as in many containers.
+  std::string advice = " (not possible here? Run pykeep as an ordinary user)";
+  require(fchown(directory.get(), id, id),
+          "give " + workspace.string() + " to user " + std::to_string(id) + advice);
   require(fchmod(directory.get(), 0700), workspace.string());
   return id;
 }

@@ -1,5 +1,6 @@
 #include "sandbox/local/limits.hpp"
 
+#include <algorithm>
 #include <cerrno>
 
 namespace sandbox::local {
@@ -25,7 +26,10 @@ int apply(const std::array<ResourceLimit, 5>& limits) {
 }
 
 int limit_processes(pid_t init, std::uint64_t processes) {
-  rlimit both{processes, processes};
+  rlimit now{};  // a lower one cannot be raised, and is at least as strict
+  if (prlimit(init, RLIMIT_NPROC, nullptr, &now) == -1) return errno;
+  rlim_t value = std::min<rlim_t>(processes, now.rlim_max);
+  rlimit both{value, value};
   return prlimit(init, RLIMIT_NPROC, &both, nullptr) == -1 ? errno : 0;
 }
 

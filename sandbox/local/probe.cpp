@@ -175,7 +175,10 @@ void add_all(std::vector<Layer>& layers, const fs::path& scratch) {
   spec.limits.processes = kFewProcesses;
   Trial trial = try_script(spec, kLookAround);
   if (!trial.failure.empty()) {
-    layers.push_back(layer("sandbox", false, trial.failure, namespace_remedy("/proc/sys")));
+    // Before bwrap ran it was something else, and the failure says what to do about it.
+    bool by_bwrap = trial.failure.find("bwrap") != std::string::npos;
+    layers.push_back(layer("sandbox", false, trial.failure,
+                           by_bwrap ? namespace_remedy("/proc/sys") : std::string()));
     return;
   }
   add_namespaces(layers, trial.out);
@@ -194,13 +197,14 @@ std::vector<Layer> probe_layers(const fs::path& scratch) {
   std::string name = (scratch / "probe-XXXXXX").string();
   if (!mkdtemp(name.data())) {
     layers.push_back(layer("scratch directory", false, std::generic_category().message(errno),
-                           "Make " + scratch.string() + " writable."));
+                           "Make " + scratch.string() +
+                               " a writable directory, or choose another place with --state-dir."));
     return layers;
   }
   try {
     add_all(layers, name);
   } catch (const std::exception& error) {
-    layers.push_back(layer("sandbox", false, error.what(), namespace_remedy("/proc/sys")));
+    layers.push_back(layer("sandbox", false, error.what()));
   }
   std::error_code ignored;
   fs::remove_all(name, ignored);

@@ -20,7 +20,10 @@ namespace {
 constexpr const char* kBuild =
     "Run `pykeep template build` to make one, or name another with --template.";
 
-bool is_executable(const fs::path& path) { return access(path.c_str(), X_OK) == 0; }
+bool is_executable(const fs::path& path) {
+  std::error_code absent;
+  return fs::is_regular_file(path, absent) && access(path.c_str(), X_OK) == 0;
+}
 
 // The value of a key of pyvenv.cfg (PEP 405).
 std::string configured(const fs::path& pyvenv, std::string_view key) {
@@ -63,11 +66,14 @@ Template from_environment(std::string name, const fs::path& directory) {
   std::error_code absent;
   fs::path real = fs::canonical(directory, absent);
   python.python = real / "bin" / "python3";
-  if (!is_executable(python.python))
-    throw StartError("The template \"" + python.name + "\" at " + directory.string() +
-                     " is broken: " + python.python.string() +
-                     " cannot be run. Build it again with `pykeep template build --name " +
-                     python.name + "`.");
+  if (!is_executable(python.python)) {
+    bool built = python.name.find('/') == python.name.npos;
+    std::string broken = "The template \"" + python.name + "\" at " + directory.string() +
+                         " is broken: " + python.python.string() + " cannot be run. ";
+    throw StartError(
+        broken + (built ? "Build it again with `pykeep template build --name " + python.name + "`."
+                        : kBuild));
+  }
   python.visible.push_back(real);
   show(python, prefix_of(configured(real / "pyvenv.cfg", "home") + "/python3"));
   show(python, prefix_of(python.python));
@@ -109,8 +115,7 @@ Template Templates::find(const std::string& name) const {
   if (name.find('/') != name.npos) {
     fs::path path = fs::absolute(name, absent);
     if (fs::exists(path / "pyvenv.cfg", absent)) return from_environment(name, path);
-    if (is_executable(path) && fs::is_regular_file(path, absent))
-      return from_interpreter(name, path);
+    if (is_executable(path)) return from_interpreter(name, path);
     throw StartError("There is no Python environment at " + path.string() + ". " + kBuild);
   }
   if (name.empty()) {
