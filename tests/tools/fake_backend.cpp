@@ -1,7 +1,9 @@
 #include "tests/tools/fake_backend.hpp"
 
+#include <spdlog/spdlog.h>
 #include <stdlib.h>
 
+#include "sandbox/local/workspace.hpp"
 #include "schemas/codec.hpp"
 
 namespace fake {
@@ -87,7 +89,7 @@ void raise(sandbox::Execution& execution) {
 // ---- the sandbox
 
 Sandbox::Sandbox(Backend& backend, sandbox::SandboxSpec spec)
-    : backend_(backend), files_(std::make_unique<Files>(spec.workspace)) {
+    : backend_(backend), files_(backend.files(spec)) {
   backend_.sandboxes.push_back(this);
 }
 
@@ -101,7 +103,8 @@ awaitable<void> Sandbox::run(sandbox::Execution& execution) {
   std::string word = execution.code.substr(0, execution.code.find(' '));
   std::string rest = execution.code.substr(std::min(execution.code.size(), word.size() + 1));
   if (word == "print") print(execution, rest + "\n");
-  if (word == "sleep") {
+  if (word == "talk") print(execution, "step\n");
+  if (word == "sleep" || word == "talk") {
     auto limit = execution.timeout;
     if (execution.stop_requested() == Stop::none) co_await execution.stop_changed.wait(limit);
     bool asked = execution.stop_requested() != Stop::none;
@@ -111,7 +114,12 @@ awaitable<void> Sandbox::run(sandbox::Execution& execution) {
     execution.input = sandbox::InputRequest{rest, false};
     answer_.reset();
     execution.changed.notify();
-    while (execution.status == Status::waiting_input) co_await execution.changed.wait();
+    while (execution.status == Status::waiting_input) {
+      if (execution.stop_requested() != Stop::none) execution.status = Status::interrupted;
+      auto look = std::chrono::milliseconds(10);
+      co_await execution.changed.wait(look);
+    }
+    if (execution.finished()) co_return;
     print(execution, "answer: " + answer_.value_or("none") + "\n");
     execution.status = Status::ok;
   } else if (word == "die") {
@@ -147,6 +155,8 @@ awaitable<std::unique_ptr<sandbox::Sandbox>> Backend::start(sandbox::SandboxSpec
 }
 
 std::unique_ptr<sandbox::Files> Backend::files(const sandbox::SandboxSpec& spec) {
+  if (real_files)
+    return std::make_unique<sandbox::local::WorkspaceFiles>(spec.workspace, *real_files);
   return std::make_unique<Files>(spec.workspace);
 }
 
@@ -158,9 +168,11 @@ void Call::progress(double value, std::string message) {
   progress_made.emplace_back(value, std::move(message));
 }
 
-awaitable<mcp::Answer> Call::ask(mcp::ElicitParams question, std::string,
+awaitable<mcp::Answer> Call::ask(mcp::ElicitParams question, std::string state,
                                  std::chrono::milliseconds) {
+  if (is_modern) throw mcp::InputRequired{std::move(question), std::move(state)};
   questions.push_back(question.message);
+  co_await async::sleep_for(answers_after);
   co_return *answer_value;
 }
 
@@ -188,6 +200,7 @@ World::World(tools::SessionPolicy policy)
       store(directory),
       sessions(io.get_executor(), pool, backend, store, std::move(policy), any_python) {
   peer.has_default_session = true;
+  spdlog::set_level(spdlog::level::warn);
 }
 
 World::~World() {
@@ -217,7 +230,8 @@ void World::wait(awaitable<void> work) {
 
 std::vector<mcp::Tool> World::tools() {
   tools::UploadPolicy uploads;
-  uploads.roots.push_back(fs::canonical(directory));
+  uploads.max_bytes = upload_max;
+  if (!upload_root.empty()) uploads.roots.push_back(fs::canonical(upload_root));
   return tools::all(sessions, pool, uploads);
 }
 
@@ -242,6 +256,45 @@ awaitable<mcp::CallToolResult> World::call(mcp::Call& call, const std::string& n
 mcp::CallToolResult World::call(const std::string& tool, json::object arguments) {
   Call request(peer);
   return wait(call(request, tool, std::move(arguments)));
+}
+
+namespace {
+
+awaitable<void> call_into(World& world, const std::string& tool, json::object arguments,
+                          mcp::CallToolResult& result) {
+  Call request(world.peer);
+  result = co_await world.call(request, tool, std::move(arguments));
+}
+
+awaitable<void> join(async::TaskGroup& group) { co_await group.join(); }
+
+awaitable<void> limited(std::chrono::milliseconds limit, awaitable<void> work) {
+  co_await async::within(limit, std::move(work));
+}
+
+}  // namespace
+
+std::vector<mcp::CallToolResult> World::call_together(int count, const std::string& tool,
+                                                      json::object arguments) {
+  std::vector<mcp::CallToolResult> results(static_cast<std::size_t>(count));
+  async::TaskGroup calls(io.get_executor());
+  for (mcp::CallToolResult& result : results)
+    calls.spawn(call_into(*this, tool, arguments, result));
+  wait(join(calls));
+  return results;
+}
+
+void World::give_up_after(std::chrono::milliseconds limit, awaitable<void> work) {
+  try {
+    wait(limited(limit, std::move(work)));
+  } catch (const boost::system::system_error&) {
+  }
+}
+
+void World::give_up_after(std::chrono::milliseconds limit, const std::string& tool,
+                          json::object arguments) {
+  mcp::CallToolResult result;
+  give_up_after(limit, call_into(*this, tool, std::move(arguments), result));
 }
 
 std::string text_of(const mcp::CallToolResult& result) {

@@ -22,7 +22,8 @@ namespace fake {
 
 using async::awaitable;
 
-// The cells it knows: "ok", "print TEXT", "raise", "sleep" (until stopped), "die", "ask PROMPT".
+// The cells it knows: "ok", "print TEXT", "raise", "sleep" (until stopped), "die", "ask PROMPT",
+// "talk" (prints a line, then sleeps).
 class Sandbox final : public sandbox::Sandbox {
  public:
   Sandbox(struct Backend& backend, sandbox::SandboxSpec spec);
@@ -51,6 +52,7 @@ struct Backend final : sandbox::Backend {
   sandbox::Capabilities capabilities() const override { return {}; }
   awaitable<std::vector<sandbox::Layer>> check() override;
 
+  boost::asio::thread_pool* real_files = nullptr;  // set: workspaces are those of this machine
   std::string refusal;              // start() throws StartError with it, if not empty
   std::vector<std::string> cells;   // that were run, of all sandboxes
   std::vector<Sandbox*> sandboxes;  // that live
@@ -75,7 +77,9 @@ class Call final : public mcp::Call {
   boost::json::object meta_value;
   bool wants_progress_value = false;
   std::vector<std::pair<double, std::string>> progress_made;
-  std::optional<mcp::Answer> answer_value;
+  std::optional<mcp::Answer> answer_value;  // none: this client cannot ask
+  std::chrono::milliseconds answers_after{0};
+  bool is_modern = false;
   std::vector<std::string> questions;
   std::optional<mcp::Resumed> resumed_value;
 
@@ -104,11 +108,20 @@ class World {
   mcp::CallToolResult call(const std::string& tool, boost::json::object arguments);
   awaitable<mcp::CallToolResult> call(mcp::Call& call, const std::string& tool,
                                       boost::json::object arguments);
+  // The same call many times at once.
+  std::vector<mcp::CallToolResult> call_together(int count, const std::string& tool,
+                                                 boost::json::object arguments);
+  // Cancels the work after a time, as a caller does who gives up; what it throws then is dropped.
+  void give_up_after(std::chrono::milliseconds limit, awaitable<void> work);
+  void give_up_after(std::chrono::milliseconds limit, const std::string& tool,
+                     boost::json::object arguments);
   std::vector<mcp::Tool> tools();
 
   boost::asio::io_context io{1};
   boost::asio::thread_pool pool{1};
-  std::filesystem::path directory;  // of the state; deleted with the world
+  std::filesystem::path directory;    // of the state; deleted with the world
+  std::filesystem::path upload_root;  // what upload_file may read; empty: nothing
+  std::uint64_t upload_max = 1 << 20;
   Backend backend;
   sandbox::SessionStore store;
   tools::Sessions sessions;
