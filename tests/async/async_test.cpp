@@ -93,6 +93,44 @@ TEST_CASE("within: the result in time, nothing when late, a failure at once") {
   }
 }
 
+awaitable<void> outcome_unless(awaitable<void> end, awaitable<int> work, std::string& result) {
+  try {
+    std::optional<int> got = co_await unless(std::move(end), std::move(work));
+    result = got ? std::to_string(*got) : "ended";
+  } catch (const std::exception& failure) {
+    result = failure.what();
+  }
+}
+
+TEST_CASE("unless: the result, nothing when the end comes first, a failure of either at once") {
+  struct Row {
+    std::chrono::milliseconds end;
+    awaitable<int> work;
+    const char* expected;
+  };
+  Loop loop;
+  int alive = 0;
+  Row rows[] = {{20s, answer_after(5ms, alive), "42"},
+                {5ms, answer_after(20s, alive), "ended"},
+                {20s, fail_after(5ms), "failed"},
+                {20s, fail_after(0ms), "failed"}};
+  for (Row& row : rows) {
+    CAPTURE(row.expected);
+    std::string result;
+    auto started = Clock::now();
+    loop.tasks.spawn(outcome_unless(sleep_for(row.end), std::move(row.work), result));
+    loop.run();
+    CHECK(result == row.expected);
+    CHECK(Clock::now() - started < 5s);
+    CHECK(alive == 0);
+  }
+  std::string result;
+  loop.tasks.spawn(outcome_unless(fail(), answer_after(20s, alive), result));
+  loop.run();
+  CHECK(result == "failed at once");
+  CHECK(alive == 0);
+}
+
 awaitable<void> try_within(std::string& result) {
   int alive = 0;
   auto work = answer_after(10s, alive);

@@ -64,3 +64,25 @@ TEST_CASE("numbers and sizes for the reader") {
   CHECK(tools::readable_size(1536) == "1.5 KiB");
   CHECK(tools::readable_size(2ull << 30) == "2 GiB");
 }
+
+TEST_CASE("text is told from binary, and a cut at its end is mended") {
+  CHECK(tools::is_text("a,b\r\n1,2\r\n"));
+  CHECK(tools::is_text("\x1b[31mdía 漢 😀"));
+  for (std::string bytes : {std::string("a\0b", 3), std::string("\xFF"), std::string("\xE6\xBC"),
+                            std::string("\xED\xA0\x80")})
+    CHECK(!tools::is_text(bytes));
+  const std::string wide = "x漢😀";
+  for (std::size_t cut = 0; cut <= wide.size(); ++cut) {
+    CAPTURE(cut);
+    std::string_view kept = tools::without_cut_end(std::string_view(wide).substr(0, cut));
+    CHECK(tools::is_text(kept));
+    CHECK(cut - kept.size() < 4);
+  }
+  CHECK(tools::without_cut_end(wide) == wide);
+  CHECK(tools::without_cut_end("\x80\x80\x80\x80").size() == 4);  // no beginning to cut off
+}
+
+TEST_CASE("a name stays on its line") {
+  CHECK(tools::one_line("a\nb\tc") == "a b c");
+  CHECK(tools::one_line("\x1b[31mred\x1b[0m") == "red");
+}
