@@ -4,8 +4,11 @@
     bench.py PYKEEP [GROUP...]       groups: start warm output chart memory mutations; default: all
 
 To be run by a Python that has ipykernel and jupyter_client: `./dev bench` makes one. The pykeep that is
-compared runs its kernels in that same environment. Both take turns sample by sample, so that what else
-goes on on the machine meets both. Charts need PYKEEP_TEMPLATE, an environment that has matplotlib.
+compared runs its kernels in that same environment. Both take turns, so that what else goes on on the
+machine meets both: sample by sample, but for the calls in a row, which go in blocks of 25 so that they
+are in a row. Only those have a bound. A call now and then finds caches cold and processors asleep, which
+costs pykeep about a millisecond: its ratio is smaller (4 to 7 where this was written, not 8).
+Charts need PYKEEP_TEMPLATE, an environment that has matplotlib.
 Ends with 1 when a bound was missed.
 """
 
