@@ -20,6 +20,8 @@ class StopUnlessAnswered {
  public:
   explicit StopUnlessAnswered(std::shared_ptr<Execution> execution)
       : execution_(std::move(execution)) {}
+  StopUnlessAnswered(const StopUnlessAnswered&) = delete;
+  StopUnlessAnswered& operator=(const StopUnlessAnswered&) = delete;
   ~StopUnlessAnswered() {
     if (execution_) execution_->request_stop(Execution::Stop::cancelled);
   }
@@ -30,9 +32,8 @@ class StopUnlessAnswered {
 };
 
 awaitable<mcp::CallToolResult> await_result(mcp::Call& call, std::shared_ptr<Session> session,
-                                            std::shared_ptr<Run> run,
+                                            std::shared_ptr<Run> run, StopUnlessAnswered& guard,
                                             std::chrono::milliseconds wait) {
-  StopUnlessAnswered guard(run->execution);
   try {
     co_await follow(call, *session, *run->execution, wait);
   } catch (const mcp::InputRequired&) {
@@ -48,7 +49,8 @@ awaitable<mcp::CallToolResult> run(Sessions& sessions, mcp::Call& call, Args arg
   auto timeout = checked_seconds("timeout", args.timeout, kDefaultTimeout, 1, kMaxTimeout);
   if (call.resumed()) {
     auto found = sessions.find_execution(call.peer().principal, call.resumed()->state);
-    co_return co_await await_result(call, found.session, found.run, wait);
+    StopUnlessAnswered guard(found.run->execution);
+    co_return co_await await_result(call, found.session, found.run, guard, wait);
   }
   auto session = co_await sessions.resolve(call, args.session);
   Cell cell;
@@ -57,7 +59,9 @@ awaitable<mcp::CallToolResult> run(Sessions& sessions, mcp::Call& call, Args arg
   cell.timeout = timeout;
   cell.can_ask = call.can_ask();
   auto run = session->submit(std::move(cell));
-  co_return co_await await_result(call, session, run, wait);
+  // Before the next wait: it throws at once when the call was cancelled while resolve() was busy.
+  StopUnlessAnswered guard(run->execution);
+  co_return co_await await_result(call, session, run, guard, wait);
 }
 
 }  // namespace
