@@ -7,12 +7,11 @@ it lacks (pandas, matplotlib, ...) is skipped, with its name.
 import functools
 import subprocess
 
+import client
 import pytest
 
-import client
 
-
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def has(module):
     command = [client.PYTHON, "-I", "-c", f"import importlib.util as u; assert u.find_spec('{module}')"]
     return subprocess.run(command, stderr=subprocess.DEVNULL).returncode == 0

@@ -1,8 +1,7 @@
 """What ends a kernel, and what the server then sees; and what does not end it."""
 
-import pytest
-
 import client
+import pytest
 
 
 def died(kernel, code):

@@ -1,10 +1,6 @@
 """Tracebacks: the cell's own lines, nothing of ours, bounded; the session goes on."""
 
-import sys
-
 import pytest
-
-import client
 
 
 def test_lines_are_the_cells(kernel):

@@ -2,9 +2,8 @@
 
 import json
 
-import pytest
-
 import conftest
+import pytest
 
 pytestmark = pytest.mark.needs("plotly")
 FIGURE = "import plotly.graph_objects as go\nfigure = go.Figure(go.Scatter(y=[1, 3, 2]))\nfigure.update_layout(title='T')\n"

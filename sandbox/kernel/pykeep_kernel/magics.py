@@ -1,7 +1,6 @@
 """Magics that differ from IPython's here, exit() and quit(), and what %config expects to find."""
 
 import subprocess
-import sys
 
 from IPython.core.autocall import ExitAutocall
 from traitlets import Any
