@@ -164,10 +164,22 @@ std::string how_to_go_on(const Session& session, const Execution& execution) {
   return "running for " + since + "; " + wait + ", or interrupt_execution to stop it";
 }
 
+// fork() and pthread_create() say EAGAIN, and Python no more than that.
+bool lacks_processes(const PythonError& error) {
+  bool fork = error.name == "BlockingIOError" && error.value.starts_with("[Errno 11]");
+  bool thread = error.name == "RuntimeError" && error.value == "can't start new thread";
+  return fork || thread;
+}
+
 void add_hints(Content& content, const Session& session, const Execution& execution) {
   if (execution.outputs.empty()) return;
   const auto* error = std::get_if<PythonError>(&execution.outputs.back().what);
-  if (error && error->name == "MemoryError")
+  if (!error) return;
+  if (lacks_processes(*error))
+    content.remark("the sandbox has room for " + with_thousands(session.limits().processes) +
+                   " processes and threads, also ended ones that were not waited for: end or await "
+                   "some, or start anew with interrupt_execution and restart=true");
+  if (error->name == "MemoryError")
     content.remark("the sandbox has " + readable_size(session.limits().memory) +
                    " of memory, with what variables hold: `del` what is not needed any more");
 }

@@ -84,3 +84,15 @@ def test_the_link_can_only_spoil_its_own_session(fresh, run, code):
 def test_a_child_does_not_have_the_link(run):
     assert run("import os; os.system('ls /proc/self/fd')").text == "0\n1\n2\n3\n0"  # 3: the listing itself
     assert "3" not in run("!readlink /proc/self/fd/3").text.replace("(exit code 1)", "")
+
+
+def test_too_many_processes_are_explained_and_there_is_a_way_on(fresh):
+    """Children that ended count until somebody waits for them."""
+    code = "import os\nwhile True:\n    if os.fork() == 0: os._exit(0)"
+    result = fresh(code)
+    assert "BlockingIOError" in result.text
+    assert "[the sandbox has room for 256 processes and threads" in result.text
+    threads = fresh("import threading\nthreading.Thread(target=print).start()")
+    assert "[the sandbox has room for 256 processes and threads" in threads.text
+    fresh.tool("interrupt_execution", restart=True)
+    assert not fresh("import subprocess; subprocess.run(['true'], check=True)").is_error
