@@ -160,7 +160,7 @@ std::string how_to_go_on(const Session& session, const Execution& execution) {
   if (execution.status == Status::queued) return "queued: the kernel is starting; " + wait;
   std::string since = seconds(now - execution.started);
   if (execution.status == Status::waiting_input)
-    return "waiting for input since " + since + " of running; " + wait;
+    return "waiting for an answer to input(), " + since + " after its start; " + wait;
   return "running for " + since + "; " + wait + ", or interrupt_execution to stop it";
 }
 
