@@ -3,31 +3,13 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "schemas/utf8.hpp"
+
 namespace tools {
 
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-
-// The length of the well-formed sequence at the start (Unicode 15, table 3-7), or 0.
-std::size_t sequence(std::string_view s) {
-  auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
-  auto within = [&](std::size_t i, int low, int high) {
-    return i < s.size() && byte(i) >= low && byte(i) <= high;
-  };
-  unsigned char lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (lead >= 0xC2 && lead <= 0xDF) return within(1, 0x80, 0xBF) ? 2 : 0;
-  if (lead >= 0xE0 && lead <= 0xEF) {
-    int low = lead == 0xE0 ? 0xA0 : 0x80, high = lead == 0xED ? 0x9F : 0xBF;
-    return within(1, low, high) && within(2, 0x80, 0xBF) ? 3 : 0;
-  }
-  if (lead >= 0xF0 && lead <= 0xF4) {
-    int low = lead == 0xF0 ? 0x90 : 0x80, high = lead == 0xF4 ? 0x8F : 0xBF;
-    return within(1, low, high) && within(2, 0x80, 0xBF) && within(3, 0x80, 0xBF) ? 4 : 0;
-  }
-  return 0;
-}
 
 bool is_control(char c) {
   auto byte = static_cast<unsigned char>(c);
@@ -82,7 +64,7 @@ std::string valid_utf8(std::string_view bytes) {
   std::string out;
   out.reserve(bytes.size());
   while (!bytes.empty()) {
-    std::size_t length = sequence(bytes);
+    std::size_t length = schemas::utf8_sequence(bytes);
     if (length == 0 || (length == 1 && is_control(bytes[0]))) {
       out += kReplacement;
       length = 1;
@@ -96,7 +78,7 @@ std::string valid_utf8(std::string_view bytes) {
 
 bool is_text(std::string_view bytes) {
   while (!bytes.empty()) {
-    std::size_t length = bytes[0] == '\0' ? 0 : sequence(bytes);
+    std::size_t length = bytes[0] == '\0' ? 0 : schemas::utf8_sequence(bytes);
     if (length == 0) return false;
     bytes.remove_prefix(length);
   }
@@ -107,7 +89,8 @@ std::string_view without_cut_end(std::string_view bytes) {
   std::size_t start = bytes.size();
   while (start > 0 && bytes.size() - start < 3 && continues(bytes[start - 1])) --start;
   bool leads = start > 0 && static_cast<unsigned char>(bytes[start - 1]) >= 0xC2;
-  if (leads && sequence(bytes.substr(start - 1)) == 0) bytes = bytes.substr(0, start - 1);
+  if (leads && schemas::utf8_sequence(bytes.substr(start - 1)) == 0)
+    bytes = bytes.substr(0, start - 1);
   return bytes;
 }
 

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "sandbox/local/mounts.hpp"
+#include "schemas/utf8.hpp"
 
 namespace sandbox::local {
 
@@ -19,24 +20,6 @@ namespace {
 // openat2 answers EAGAIN when something was renamed while it looked.
 constexpr int kRenameRetries = 64;
 constexpr std::size_t kShown = 100;  // of a path that may have any length
-
-// The length of the valid UTF-8 sequence at `at`; 0 if there is none.
-std::size_t sequence_length(const std::string& text, std::size_t at) {
-  auto byte = [&](std::size_t index) -> unsigned {
-    return index < text.size() ? static_cast<unsigned char>(text[index]) : 0;
-  };
-  unsigned first = byte(at);
-  if (first < 0x80) return 1;
-  std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4) return 0;
-  for (std::size_t index = 1; index < length; ++index)
-    if ((byte(at + index) & 0xc0) != 0x80) return 0;
-  unsigned second = byte(at + 1);
-  bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
-  bool surrogate = first == 0xed && second >= 0xa0;
-  bool too_big = first == 0xf4 && second >= 0x90;
-  return overlong || surrogate || too_big ? 0 : length;
-}
 
 const char* explanation(int error) {
   switch (error) {
@@ -75,7 +58,7 @@ void fail(const std::string& path, int error) {
 std::string printable(const std::string& name) {
   std::string result;
   for (std::size_t at = 0; at < name.size();) {
-    std::size_t length = sequence_length(name, at);
+    std::size_t length = schemas::utf8_sequence(std::string_view(name).substr(at));
     if (length == 0) {
       char escaped[8];
       std::snprintf(escaped, sizeof escaped, "\\x%02x", static_cast<unsigned char>(name[at++]));
