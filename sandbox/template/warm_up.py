@@ -32,12 +32,31 @@ import sys
 import sysconfig
 
 PACKAGES = (
-    "ipython", "numpy", "pandas", "matplotlib", "plotly", "kaleido", "pillow", "scipy",
-    "scikit-learn", "seaborn", "openpyxl", "pyarrow", "sympy", "tabulate", "tqdm", "pip",
+    "ipython",
+    "numpy",
+    "pandas",
+    "matplotlib",
+    "plotly",
+    "kaleido",
+    "pillow",
+    "scipy",
+    "scikit-learn",
+    "seaborn",
+    "openpyxl",
+    "pyarrow",
+    "sympy",
+    "tabulate",
+    "tqdm",
+    "pip",
 )
 SLOW_IMPORTS = ("numpy", "pandas", "matplotlib.pyplot", "scipy.stats", "plotly.express", "PIL.Image")
-CJK = ("Noto Sans CJK SC", "Noto Sans CJK JP", "WenQuanYi Micro Hei", "WenQuanYi Zen Hei",
-       "Droid Sans Fallback")
+CJK = (
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "WenQuanYi Micro Hei",
+    "WenQuanYi Zen Hei",
+    "Droid Sans Fallback",
+)
 EMOJI = ("Noto Emoji", "Symbola", "Unifont Upper")
 
 
@@ -94,7 +113,7 @@ def versions():
 
 
 def try_plotly():
-    """"yes", or why there is no image."""
+    """ "yes", or why there is no image."""
     try:
         import warnings
 

@@ -1,4 +1,5 @@
 """Memory that no process has mapped cannot pass the limit of 256 MiB: it is refused, or counts."""
+
 import ctypes
 import os
 

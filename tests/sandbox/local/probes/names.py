@@ -1,5 +1,8 @@
 """A name lookup fails, and at once."""
-import socket, time
+
+import socket
+import time
+
 start = time.monotonic()
 try:
     print("resolved", socket.gethostbyname("pykeep-test.example"))

@@ -1,5 +1,9 @@
 """The program is pid 2; signals to the group, to everybody and to init end nothing outside."""
-import os, signal, time
+
+import os
+import signal
+import time
+
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 os.killpg(0, signal.SIGTERM)
 try:
