@@ -113,7 +113,7 @@ def versions():
 
 
 def try_plotly():
-    """ "yes", or why there is no image."""
+    """Says yes, or why there is no image."""
     try:
         import warnings
 
