@@ -54,3 +54,19 @@ def test_a_cells_images_share_a_budget(kernel):
 def test_broken_image_data_is_said(kernel):
     result = kernel.run("from IPython.display import Image\nImage(data=b'no image', format='png')")
     assert "could not be read" in result.displays[0]["data"]["text/plain"]
+
+
+def test_what_only_begins_as_an_image_is_never_sent(kernel):
+    """Some clients refuse the whole conversation that a broken image is in."""
+    result = kernel.run(
+        "import io\nfrom PIL import Image\nfrom IPython.display import Image as Shown, display\n"
+        "whole = io.BytesIO(); Image.effect_noise((90, 90), 50).save(whole, 'PNG'); whole = whole.getvalue()\n"
+        "display(Shown(data=whole[:8] + bytes(30), format='png'))\n"
+        "display(Shown(data=whole[:3000], format='png'))\n"
+        "display(Shown(data=whole[:3000] + bytes(len(whole) - 3000), format='png'))\n"
+        "display(Shown(data=whole, format='png'))"
+    )
+    assert len(result.displays) == 4, result.traceback
+    assert [len(frame["blobs"]) for frame in result.displays] == [0, 0, 0, 1]
+    for frame in result.displays[:3]:
+        assert "could not be read" in frame["data"]["text/plain"]

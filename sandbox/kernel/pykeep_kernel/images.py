@@ -51,11 +51,25 @@ def fit(data, limit, compact=False):
         if max(width, height) <= LONG_EDGE and len(data) <= limit:
             given = Fitted(mime, data, width, height, reduced=False)
     if given and not compact:
+        _check(given)
         return given
     from PIL import Image
 
     fitted = _shrink(Image.open(io.BytesIO(data)), limit)
     return given if given and len(data) <= len(fitted.data) else fitted
+
+
+def _check(given):
+    """Raises if it cannot be decoded: some clients refuse the whole conversation that such an image
+    is in."""
+    if not given.width or not given.height:
+        raise ValueError("it has no pixels")
+    try:
+        from PIL import Image
+    except ImportError:
+        return
+    Image.open(io.BytesIO(given.data)).verify()  # checksums, which load() does not look at
+    Image.open(io.BytesIO(given.data)).load()
 
 
 def _shrink(picture, limit):
