@@ -83,7 +83,8 @@ Template from_environment(std::string name, const fs::path& directory) {
 Template from_interpreter(std::string name, const fs::path& interpreter) {
   Template python;
   python.name = std::move(name);
-  python.python = interpreter;
+  std::error_code absent;  // where it really is: a link to it may not be visible inside
+  python.python = fs::canonical(interpreter, absent);
   show(python, prefix_of(interpreter));
   return python;
 }
@@ -115,6 +116,8 @@ Template Templates::find(const std::string& name) const {
   if (name.find('/') != name.npos) {
     fs::path path = fs::absolute(name, absent);
     if (fs::exists(path / "pyvenv.cfg", absent)) return from_environment(name, path);
+    fs::path around = path.parent_path().parent_path();  // of <environment>/bin/python3
+    if (fs::exists(around / "pyvenv.cfg", absent)) return from_environment(name, around);
     if (is_executable(path)) return from_interpreter(name, path);
     throw StartError("There is no Python environment at " + path.string() + ". " + kBuild);
   }
