@@ -193,7 +193,8 @@ class Kernel:
         while True:
             readable, _, _ = select.select(list(self._streams), [], [], 0)
             taken = [(self._streams[fd], os.read(fd, 1 << 18)) for fd in readable]
-            pieces.extend(piece for piece in taken if piece[1])
+            for piece in taken:
+                _add(pieces, piece)
             if not any(data for _, data in taken):
                 return self._link in ready
 
@@ -223,6 +224,15 @@ class Kernel:
                 raise KernelDied(self.process.returncode, pieces)
             data += part
         return data
+
+
+def _add(pieces, piece):
+    """How a stream was cut up on its way says nothing: what is adjacent becomes one piece."""
+    kind, data = piece
+    if data and pieces and pieces[-1][0] == kind:
+        pieces[-1] = (kind, pieces[-1][1] + data)
+    elif data:
+        pieces.append(piece)
 
 
 def _cut(binary, payload):

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <functional>
 
 #include "tests/sandbox/fake_kernel.hpp"
@@ -27,6 +28,7 @@ class ChildProcess : public Process {
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) < 0 ||
         pipe2(outs, O_CLOEXEC) < 0 || pipe2(errs, O_CLOEXEC) < 0)
       throw std::runtime_error("no descriptors");
+    std::fflush(nullptr);  // ThreadSanitizer's _exit would write it a second time, in the child
     pid_ = fork();
     if (pid_ == 0) {
       int highest = 100;
