@@ -28,7 +28,7 @@ std::uint64_t cost(const json::object& members) {
 
 std::uint64_t text_cost(const PythonError& error) {
   std::uint64_t sum = error.name.size() + error.value.size();
-  for (const std::string& line : error.traceback) sum += sizeof line + line.size();
+  for (const std::string& line : error.traceback) sum += sizeof(std::string) + line.size();
   return sum;
 }
 
