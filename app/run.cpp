@@ -45,7 +45,9 @@ std::string ending_of(const std::string& mime) {
 // Prints an execution's outputs as they come, and saves its images.
 class Printer {
  public:
-  explicit Printer(fs::path directory) : directory_(std::move(directory)) {}
+  explicit Printer(fs::path directory) : directory_(std::move(directory)) {
+    fs::create_directories(directory_);
+  }
 
   // The head of the outputs never changes; what stands behind a gap is only final at the end.
   void print(const Execution& execution) {
@@ -72,7 +74,9 @@ class Printer {
       std::string ending = ending_of(binary.mime);
       if (ending.empty()) continue;
       fs::path path = directory_ / ("pykeep-" + std::to_string(++images_) + ending);
-      std::ofstream(path, std::ios::binary) << binary.bytes;
+      std::ofstream file(path, std::ios::binary);
+      file << binary.bytes;
+      if (!file.flush()) throw std::runtime_error("cannot write " + path.string());
       std::printf("[image: %s]\n", path.c_str());
       return;
     }
@@ -119,9 +123,9 @@ async::awaitable<void> run_code(Keep& keep, const Options& options, int& code) {
   cell.code = code_of(options);
   cell.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout * 1000));
   if (options.read_stdin) cell.stdin_text = read_all(std::cin);
+  Printer printer(options.output_directory.empty() ? "." : options.output_directory);
   auto run = session->submit(std::move(cell));
   Execution& execution = *run->execution;
-  Printer printer(options.output_directory.empty() ? "." : options.output_directory);
   while (!execution.finished()) {
     co_await execution.changed.wait();
     printer.print(execution);

@@ -34,10 +34,6 @@ std::string ago(std::int64_t seconds) {
   return std::to_string(seconds / 86400) + " days ago";
 }
 
-std::string title(const sandbox::SessionRecord& record) {
-  return record.id + (record.name.empty() ? "" : " \"" + record.name + "\"");
-}
-
 std::string line(const Session& session) {
   auto idle = std::chrono::steady_clock::now() - session.last_used();
   std::string text = title(session.record()) + ": " + state_name(session) +

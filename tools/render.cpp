@@ -179,6 +179,10 @@ void add_hints(Content& content, const Session& session, const Execution& execut
     content.remark("the sandbox has room for " + with_thousands(session.limits().processes) +
                    " processes and threads, also ended ones that were not waited for: end or await "
                    "some, or start anew with interrupt_execution and restart=true");
+  if (error->name == "ModuleNotFoundError" && session.record().python == "system")
+    content.remark(
+        "this session runs on the system's Python and what it has; `pykeep template build` "
+        "on the server's machine makes an environment with the usual packages");
   if (error->name == "MemoryError")
     content.remark("the sandbox has " + readable_size(session.limits().memory) +
                    " of memory, with what variables hold: `del` what is not needed any more");

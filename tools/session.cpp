@@ -49,6 +49,10 @@ void log_defect(std::exception_ptr failure) {
 
 }  // namespace
 
+std::string title(const sandbox::SessionRecord& record) {
+  return record.id + (record.name.empty() ? "" : " \"" + record.name + "\"");
+}
+
 Session::Session(asio::any_io_executor executor, asio::thread_pool& pool, sandbox::Backend& backend,
                  sandbox::SessionStore& store, sandbox::SandboxSpec spec,
                  sandbox::SessionLease lease, std::function<void()> admit)

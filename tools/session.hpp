@@ -30,6 +30,9 @@ struct Cell {
   bool can_ask = false;
 };
 
+// How a session is named to its owner: the handle, and the name that was given.
+std::string title(const sandbox::SessionRecord& record);
+
 // What a handle names: one sandbox with its persistent kernel, a workspace and a history. Runs one
 // execution at a time, the others wait their turn. Outlives calls and connections.
 //

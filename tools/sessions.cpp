@@ -148,7 +148,8 @@ awaitable<std::shared_ptr<Session>> Sessions::make(const std::string& principal,
   record.network = wish.network;
   record.created = record.used = now_seconds();
   auto prepare = [this, &record] {
-    find_python_(record.python);  // before anything is made: a wrong name has no effect
+    // Before anything is made: a wrong name has no effect.
+    record.python = find_python_(record.python).name;
     if (!record.name.empty()) refuse_taken(store_.list(record.principal), record.name);
     return store_.create(record);
   };
@@ -200,7 +201,8 @@ std::string Sessions::names(const std::string& principal) const {
   auto own = live(principal);
   if (own.empty()) return "You have no open sessions. ";
   std::string text = "Your open sessions: ";
-  for (std::size_t i = 0; i < own.size() && i < 10; ++i) text += (i ? ", " : "") + own[i]->handle();
+  for (std::size_t i = 0; i < own.size() && i < 10; ++i)
+    text += (i ? ", " : "") + title(own[i]->record());
   return text + ". ";
 }
 

@@ -11,7 +11,7 @@ using mcp::ToolError;
 namespace {
 
 struct Args {
-  std::string name;
+  std::optional<std::string> name;
   std::optional<std::string> path;
   std::optional<std::string> text;
   std::optional<std::string> base64;
@@ -31,6 +31,14 @@ void expect_one_source(const Args& args) {
     throw ToolError("arguments: give exactly one of path, text, base64. Nothing was uploaded.");
 }
 
+// Where it goes: a file keeps its own name unless another is wished for.
+std::string target_of(const Args& args) {
+  if (args.name) return *args.name;
+  if (!args.path)
+    throw ToolError("arguments.name: required with text and base64. Nothing was uploaded.");
+  return std::filesystem::path(*args.path).filename();
+}
+
 std::string content_of(const Args& args, std::uint64_t cap) {
   std::string bytes;
   if (args.text) {
@@ -46,24 +54,26 @@ std::string content_of(const Args& args, std::uint64_t cap) {
   return bytes;
 }
 
-awaitable<sandbox::FileInfo> store(Context& context, Session& session, const Args& args) {
+awaitable<sandbox::FileInfo> store(Context& context, Session& session, const Args& args,
+                                   std::string target) {
   std::shared_ptr<sandbox::Files> files = session.files();
   if (!args.path) {
     std::string bytes = content_of(args, context.policy.max_bytes);
-    co_return co_await files->write(args.name, std::move(bytes));
+    co_return co_await files->write(target, std::move(bytes));
   }
   auto open = [&context, &args] { return open_host_file(context.policy.roots, *args.path); };
   HostFile file = co_await async::on_pool(context.pool, open);
-  co_return co_await files->copy_in(args.name, file.get(), context.policy.max_bytes);
+  co_return co_await files->copy_in(target, file.get(), context.policy.max_bytes);
 }
 
 awaitable<mcp::CallToolResult> upload(Context& context, mcp::Call& call, Args args) {
   expect_one_source(args);
+  std::string target = target_of(args);
   auto session = co_await context.sessions.resolve(call, args.session);
   session->touch();
   sandbox::FileInfo stored;
   try {
-    stored = co_await store(context, *session, args);
+    stored = co_await store(context, *session, args, std::move(target));
   } catch (const sandbox::FileError& failure) {
     throw ToolError(failure.what());
   }

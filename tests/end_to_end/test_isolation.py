@@ -80,7 +80,9 @@ def test_no_capabilities_and_no_new_ones(run):
     for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
         assert int(lines[name], 16) == 0, name
     assert lines["NoNewPrivs"] == "1" and lines["Seccomp"] == "2"
-    assert lines["Uid"].split() == ["1000"] * 4 and lines["Groups"].strip() == ""
+    assert lines["Uid"].split() == ["1000"] * 4
+    # An ordinary user cannot leave groups: inside they are the own one and "nobody's", 65534.
+    assert set(lines["Groups"].split()) <= ({"1000", "65534"} if os.geteuid() else set())
 
 
 def test_on_the_host_it_is_nobody_either(run):
@@ -197,13 +199,20 @@ def test_mount_and_unshare_as_programs(run):
     assert "must be superuser" in text and "Operation not permitted" in text
 
 
+def test_of_home_only_the_way_to_the_template_is_there(run):
+    """It is mounted at its own path, and this may lie below /home."""
+    seen = "[os.path.join(top, name) for top, below, files in os.walk('/home') for name in below + files]"
+    environment = value(run, "import sys; sys.prefix")
+    beside = f"import os; [p for p in {seen} if not (p + '/').startswith({environment + '/'!r})]"
+    assert all(environment.startswith(path + "/") for path in value(run, beside))
+
+
 @pytest.mark.parametrize(
     "path",
     [
         "/etc/shadow",
         "/etc/passwd-",
         "/root",
-        "/home",
         "/run",
         "/var/run",
         "/sys",

@@ -60,3 +60,20 @@ def test_sizes(size, environment):
         timeout=30,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.needs("matplotlib")
+def test_run_makes_the_directory_for_its_charts(environment, tmp_path):
+    code = "import matplotlib.pyplot as plt; plt.plot([1, 2])"
+    directory = tmp_path / "not" / "yet"
+    done = subprocess.run(
+        [program("PYKEEP_BINARY"), "run", "-c", code, "--output", str(directory)],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (directory / "pykeep-1.png").read_bytes().startswith(b"\x89PNG")
+    assert str(directory / "pykeep-1.png") in done.stdout

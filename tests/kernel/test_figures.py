@@ -45,6 +45,14 @@ def test_once(kernel, name, code, kinds):
     assert not any(blob[1][:4] != b"\x89PNG" for blob in result.images)
 
 
+@pytest.mark.parametrize("code", ["plt.title('x')", "plt.plot([1, 2])", "plt.figure().gca()"])
+def test_what_plotting_calls_return_is_not_shown_beside_the_figure(kernel, code):
+    kernel.run(PLT + "plt.close('all')")
+    result = kernel.run(PLT + "plt.plot([1]); " + code)
+    assert set(result.kinds) == {"image"}
+    assert "Axes" in kernel.run("ax = plt.figure().gca(); plt.close(); ax").result  # nothing is drawn
+
+
 def test_agg_before_pyplot(fresh):
     code = "import matplotlib; matplotlib.use('Agg')\n" + PLT + "plt.plot([1]); plt.show()"
     result = fresh.run(code)

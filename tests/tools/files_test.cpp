@@ -94,7 +94,7 @@ TEST_CASE("exactly one source, and a sound one") {
         Row{R"({"name":"x","base64":"A"})", "arguments.base64: not valid base64"},
         Row{R"({"name":"x","base64":"AA==AA=="})", "arguments.base64: not valid base64"},
         Row{R"({"name":"x","base64":"día="})", "arguments.base64: not valid base64"},
-        Row{R"({"text":"a"})", "arguments.name"},
+        Row{R"({"text":"a"})", "arguments.name: required with text and base64"},
         Row{R"({"name":"../x","text":"a"})", "\"..\" is not allowed in a path"},
         Row{R"({"name":"/etc/x","text":"a"})", "only paths below /workspace can be reached"},
         Row{R"({"name":"","text":"a"})", "directory"},
@@ -105,6 +105,17 @@ TEST_CASE("exactly one source, and a sound one") {
     CHECK_MESSAGE(contains(fake::text_of(result), row.text), fake::text_of(result));
   }
   CHECK(fs::is_empty(desk.workspace));
+}
+
+TEST_CASE("an uploaded path keeps its name unless another is given") {
+  Desk desk;
+  fs::create_directory(desk.uploads / "sub");
+  desk.put(desk.uploads / "sub" / "sales.csv", "a,b");
+  json::object arguments;
+  arguments["path"] = "sub/sales.csv";
+  auto result = desk.call("upload_file", arguments);
+  CHECK(contains(fake::text_of(result), "/workspace/sales.csv"));
+  CHECK(desk.get("sales.csv") == "a,b");
 }
 
 TEST_CASE("a path of this machine is followed below the roots only") {

@@ -1,6 +1,7 @@
 """IPython's display formatter, hook and publisher, with our renderers and ends."""
 
 import builtins
+import sys
 
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
@@ -68,6 +69,18 @@ class Formatter(DisplayFormatter):
             return None
 
 
+def _is_drawn(value):
+    """Whether it is what plotting calls return, `Text(0.5, 1.0, 'Sales')` or a list of lines: the
+    figure shows it already, and its text costs the model tokens for nothing."""
+    values = value if isinstance(value, (list, tuple)) and value else [value]
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    artist = getattr(sys.modules.get("matplotlib.artist"), "Artist", None)
+    figure = getattr(sys.modules.get("matplotlib.figure"), "Figure", ())
+    if not pyplot or artist is None or len(values) > 1000 or not pyplot.get_fignums():
+        return False
+    return all(isinstance(part, artist) and not isinstance(part, figure) for part in values)
+
+
 class Hook(DisplayHook):
     """Sends the value of a cell's last expression; keeps `_`, `__`, `___` and no more alive."""
 
@@ -77,7 +90,8 @@ class Hook(DisplayHook):
         self.check_for_underscore()
         if result is None or self._ends_with_semicolon() and self.quiet():
             return
-        data, metadata = self.shell.display_formatter.format(result)
+        drawn = _is_drawn(result)
+        data, metadata = ({}, {}) if drawn else self.shell.display_formatter.format(result)
         self.update_user_ns(result)
         self.fill_exec_result(result)
         if data:
