@@ -2,12 +2,10 @@
 
 #include "app/commands.hpp"
 #include "app/keep.hpp"
-#include "async/task_group.hpp"
 #include "tools/text.hpp"
 
 namespace app {
 
-namespace asio = boost::asio;
 namespace json = boost::json;
 using sandbox::Layer;
 using State = sandbox::Layer::State;
@@ -108,12 +106,8 @@ void print_text(const std::vector<Layer>& layers, const Options& options, bool s
 }  // namespace
 
 int doctor(const Options& options) {
-  asio::io_context io(1);
-  Keep keep(io, options);
-  async::TaskGroup root(io.get_executor());
   std::vector<Layer> layers;
-  root.spawn(examine(keep, options, layers));
-  io.run();
+  run_to_end(options, [&](Keep& keep) { return examine(keep, options, layers); });
   bool safe = !layers.empty();
   for (const Layer& layer : layers) safe = safe && !is_unsafe(layer);
   if (options.json)

@@ -1,6 +1,7 @@
 #include "app/keep.hpp"
 
 #include "app/version.hpp"
+#include "async/task_group.hpp"
 #include "sandbox/local/backend.hpp"
 #include "tools/tools.hpp"
 
@@ -59,5 +60,13 @@ Keep::Keep(boost::asio::io_context& io, const Options& options)
                [this](const std::string& name) { return templates.find(name); }),
       resources(sessions),
       server(self(), kInstructions, tools::all(sessions, pool, uploads(options)), &resources) {}
+
+void run_to_end(const Options& options, std::function<async::awaitable<void>(Keep&)> work) {
+  boost::asio::io_context io(1);
+  Keep keep(io, options);
+  async::TaskGroup root(io.get_executor());
+  root.spawn(work(keep));
+  io.run();
+}
 
 }  // namespace app

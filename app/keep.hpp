@@ -2,9 +2,11 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <functional>
 #include <memory>
 
 #include "app/options.hpp"
+#include "async/async.hpp"
 #include "mcp/server.hpp"
 #include "sandbox/local/templates.hpp"
 #include "sandbox/sandbox.hpp"
@@ -29,5 +31,8 @@ struct Keep {
   tools::SessionResources resources;
   mcp::Server server;
 };
+
+// Puts one together and runs `work(keep)`, which ends its sessions, to the end.
+void run_to_end(const Options& options, std::function<async::awaitable<void>(Keep&)> work);
 
 }  // namespace app

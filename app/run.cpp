@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -7,8 +5,6 @@
 
 #include "app/commands.hpp"
 #include "app/keep.hpp"
-#include "async/task_group.hpp"
-#include "tools/identifiers.hpp"
 #include "tools/text.hpp"
 
 namespace app {
@@ -151,12 +147,8 @@ async::awaitable<void> live(Keep& keep, const Options& options, int& code) {
 }  // namespace
 
 int run(const Options& options) {
-  asio::io_context io(1);
-  Keep keep(io, options);
-  async::TaskGroup root(io.get_executor());
   int code = 2;
-  root.spawn(live(keep, options, code));
-  io.run();
+  run_to_end(options, [&](Keep& keep) { return live(keep, options, code); });
   return code;
 }
 

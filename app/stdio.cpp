@@ -49,11 +49,7 @@ async::awaitable<void> live(Keep& keep) {
 }  // namespace
 
 int stdio(const Options& options) {
-  asio::io_context io(1);
-  Keep keep(io, options);
-  async::TaskGroup root(io.get_executor());
-  root.spawn(live(keep));
-  io.run();
+  run_to_end(options, live);
   return 0;
 }
 

@@ -6,6 +6,17 @@ import pytest
 from conftest import program
 
 
+def pykeep(environment, *arguments, timeout=30):
+    return subprocess.run(
+        [program("PYKEEP_BINARY"), *arguments],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -25,40 +36,19 @@ from conftest import program
     ids=" ".join,
 )
 def test_refused(arguments, environment):
-    done = subprocess.run(
-        [program("PYKEEP_BINARY"), *arguments],
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=30,
-    )
+    done = pykeep(environment, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr
 
 
 def test_also_from_the_environment(environment):
-    done = subprocess.run(
-        [program("PYKEEP_BINARY")],
-        env={**environment, "PYKEEP_LOG_LEVEL": "verbose"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=30,
-    )
+    done = pykeep({**environment, "PYKEEP_LOG_LEVEL": "verbose"})
     assert done.returncode == 2 and "log-level" in done.stderr.lower()
 
 
 @pytest.mark.parametrize("size", ["512MiB", "512m", "536870912", "1G"])
 def test_sizes(size, environment):
-    done = subprocess.run(
-        [program("PYKEEP_BINARY"), "--memory", size],
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=30,
-    )
+    done = pykeep(environment, "--memory", size)
     assert done.returncode == 0, done.stderr
 
 
@@ -66,14 +56,7 @@ def test_sizes(size, environment):
 def test_run_makes_the_directory_for_its_charts(environment, tmp_path):
     code = "import matplotlib.pyplot as plt; plt.plot([1, 2])"
     directory = tmp_path / "not" / "yet"
-    done = subprocess.run(
-        [program("PYKEEP_BINARY"), "run", "-c", code, "--output", str(directory)],
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = pykeep(environment, "run", "-c", code, "--output", str(directory), timeout=120)
     assert done.returncode == 0, done.stderr
     assert (directory / "pykeep-1.png").read_bytes().startswith(b"\x89PNG")
     assert str(directory / "pykeep-1.png") in done.stdout
