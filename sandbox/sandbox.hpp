@@ -21,6 +21,17 @@ struct StartError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// A kernel cannot be frozen: for the reader, with what stands in the way. It goes on running.
+struct FreezeError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// An image cannot be thawed here: for the reader, with the reason (damaged, a library it maps was
+// changed, another CPU) and the remedy. Nothing was started, the image is as it was.
+struct ThawError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 // All sizes in bytes. Zero is not "unlimited": every limit is always set.
 struct Limits {
   std::uint64_t memory = 2ull << 30;     // of all processes together, and of one
@@ -56,6 +67,21 @@ struct Usage {
   double cpu_seconds = 0;
 };
 
+struct FreezeOptions {
+  bool keep_running = true;  // false: the kernel ends with a successful freeze (hibernation)
+  bool allow_lost = false;   // go on without descriptors that cannot be carried, and say which
+  std::chrono::milliseconds limit{30'000};
+};
+
+struct FreezeReport {
+  std::uint64_t bytes = 0;             // on disk, of this image alone
+  std::chrono::microseconds pause{0};  // how long the kernel stood still
+  std::vector<std::string> lost;       // what was not carried: "fd 7: socket"
+};
+
+// How a sandbox came up, for its session's first line and the metrics.
+enum class Start { cold, template_image, image };
+
 // One sandbox with its kernel. Destroying it kills every process in it at once.
 class Sandbox {
  public:
@@ -69,6 +95,12 @@ class Sandbox {
   virtual std::string description() const = 0;  // "Python 3.11.2, IPython 8.5.0"
   virtual Files& files() = 0;
   virtual Usage usage() = 0;
+  virtual Start how_started() const { return Start::cold; }
+  // Why it did not start from an image although there should be one; empty otherwise.
+  virtual std::string cold_because() const { return {}; }
+  // Writes the kernel's memory to the directory `image`, which is made by this call and is complete
+  // or absent afterwards. Only between executions. Throws FreezeError.
+  virtual awaitable<FreezeReport> freeze(std::filesystem::path image, FreezeOptions options);
   virtual awaitable<void> close() = 0;  // within a second
 };
 
@@ -94,6 +126,9 @@ class Backend {
   virtual ~Backend() = default;
   // A running sandbox whose kernel has answered. Throws StartError.
   virtual awaitable<std::unique_ptr<Sandbox>> start(SandboxSpec spec) = 0;
+  // The same from an image that freeze() made: the kernel goes on where it was frozen. Any number
+  // of sandboxes may be thawed from one image. Throws ThawError, or StartError as start().
+  virtual awaitable<std::unique_ptr<Sandbox>> thaw(std::filesystem::path image, SandboxSpec spec);
   // The files of a session that has no running sandbox.
   virtual std::unique_ptr<Files> files(const SandboxSpec& spec) = 0;
   virtual Capabilities capabilities() const = 0;

@@ -1,0 +1,89 @@
+#pragma once
+
+// The seam between HTTP as bytes (listener, connection: the only users of Beast) and what is served
+// over it. A handler sees one Exchange and nothing of the connection below.
+
+#include <boost/asio/awaitable.hpp>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "async/async.hpp"
+
+namespace transport::http {
+
+using async::awaitable;
+
+// Names compare without regard to case (RFC 9110, section 5.1).
+struct NameLess {
+  using is_transparent = void;
+  bool operator()(std::string_view a, std::string_view b) const;
+};
+using Headers = std::multimap<std::string, std::string, NameLess>;
+
+struct Request {
+  std::string method;  // as sent: "POST"
+  std::string path;    // as sent, without query; starts with '/'
+  std::string query;   // without '?'; empty if absent
+  Headers headers;     // values without surrounding blanks; their number and size are bounded
+  std::string remote;  // address of the connection's other end
+  std::string id;      // of this request, for logs: ours, or from `traceparent`
+  // Who asks. Set by the guard before a handler runs; "local" where no token is required.
+  std::string principal;
+
+  // Null when absent. A header that came twice with different values counts as its first.
+  const std::string* header(std::string_view name) const;
+};
+
+struct Response {
+  int status = 200;
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string body;  // sent with its Content-Length
+};
+
+// One request and its response. Exactly one of reply() or begin()…end() is called, by the one
+// coroutine that handles it; gone() and write() may be called by others that the handler joins. All
+// members belong to the loop's thread. Everything throws boost::system::system_error once
+// cancelled.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+
+  virtual const Request& request() const = 0;
+  virtual Request& request() = 0;
+
+  // The whole body; nullopt when it is longer than `limit` (nothing more of it is read, and the
+  // connection closes after the reply) or when it does not arrive in time.
+  virtual awaitable<std::optional<std::string>> body(std::size_t limit) = 0;
+  // The next part of the body, for what must not be held in memory: 0 at its end. Throws
+  // system_error when the client is too slow or gone: the body is then incomplete.
+  virtual awaitable<std::size_t> read(std::span<char> buffer) = 0;
+
+  // Sends a whole response. Never throws for a client that is gone.
+  virtual awaitable<void> reply(Response response) = 0;
+
+  // Sends the head at once, then a body of unknown length. `head.body` is its first part.
+  virtual awaitable<void> begin(Response head) = 0;
+  // Sends a part of it and flushes; returns once it is with the system. False, and nothing more is
+  // sent, when the client is gone or did not take it within the write limit (it is then dropped).
+  virtual awaitable<bool> write(std::string_view part) = 0;
+  virtual awaitable<void> end() = 0;
+
+  // Returns once the client has closed the connection, or it was dropped. Only after the body has
+  // been read.
+  virtual awaitable<void> gone() = 0;
+  virtual bool is_gone() const = 0;
+};
+
+// Handles one exchange and returns when its response has ended. An exception is our defect: logged,
+// and answered with 500 where no response has begun.
+using Handler = std::function<awaitable<void>(Exchange&)>;
+
+}  // namespace transport::http
