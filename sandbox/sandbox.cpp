@@ -9,9 +9,13 @@ awaitable<FreezeReport> Sandbox::freeze(std::filesystem::path, FreezeOptions) {
   co_return FreezeReport();
 }
 
-awaitable<std::unique_ptr<Sandbox>> Backend::thaw(std::filesystem::path, SandboxSpec) {
+awaitable<std::unique_ptr<Sandbox>> Backend::thaw(std::filesystem::path, SandboxSpec, Thaw) {
   throw ThawError("this backend cannot bring a kernel's memory back");
   co_return nullptr;
 }
+
+awaitable<void> Backend::prepare(SandboxSpec) { co_return; }
+
+awaitable<void> Backend::stop() { co_return; }
 
 }  // namespace sandbox

@@ -82,6 +82,14 @@ struct FreezeReport {
 // How a sandbox came up, for its session's first line and the metrics.
 enum class Start { cold, template_image, image };
 
+// Why an image is thawed. Its kernel keeps the state of `random` and numpy as it was frozen, except
+// for a fork, which draws its own.
+enum class Thaw {
+  snapshot,  // a session goes back to it
+  wake,      // the session that was frozen goes on
+  fork,      // another session begins with it
+};
+
 // One sandbox with its kernel. Destroying it kills every process in it at once.
 class Sandbox {
  public:
@@ -128,7 +136,16 @@ class Backend {
   virtual awaitable<std::unique_ptr<Sandbox>> start(SandboxSpec spec) = 0;
   // The same from an image that freeze() made: the kernel goes on where it was frozen. Any number
   // of sandboxes may be thawed from one image. Throws ThawError, or StartError as start().
-  virtual awaitable<std::unique_ptr<Sandbox>> thaw(std::filesystem::path image, SandboxSpec spec);
+  virtual awaitable<std::unique_ptr<Sandbox>> thaw(std::filesystem::path image, SandboxSpec spec,
+                                                   Thaw reason);
+  // Brings up, ahead of time, what start() will return at once for an equal spec whose workspace is
+  // empty; `spec.name` and `spec.workspace` do not count (the workspace that was prepared is then
+  // renamed to the one that start() names). A hint: it may do nothing and never throws. At most
+  // BackendOptions::spares are kept, and none for longer than it is likely to be of use.
+  virtual awaitable<void> prepare(SandboxSpec spec);
+  // Ends what was prepared and what goes on in the background. To be awaited before the backend is
+  // destroyed, once nothing is started any more.
+  virtual awaitable<void> stop();
   // The files of a session that has no running sandbox.
   virtual std::unique_ptr<Files> files(const SandboxSpec& spec) = 0;
   virtual Capabilities capabilities() const = 0;
