@@ -52,7 +52,8 @@ const char* explanation(int error) {
 void fail(const std::string& path, int error) {
   const char* known = explanation(error);
   throw FileError(printable(path) + ": " +
-                  (known ? std::string(known) : std::generic_category().message(error)));
+                      (known ? std::string(known) : std::generic_category().message(error)),
+                  error);
 }
 
 std::string printable(const std::string& name) {

@@ -44,57 +44,66 @@ Fd make_directories(int root, const std::string& path, std::optional<uid_t> owne
   return directory;
 }
 
+}  // namespace
+
+Replacement::Replacement(int root, std::string path, std::optional<uid_t> owner)
+    : path_(std::move(path)) {
+  if (path_ == ".") fail("/workspace", EISDIR);
+  std::size_t slash = path_.rfind('/');
+  name_ = slash == path_.npos ? path_ : path_.substr(slash + 1);
+  directory_ = make_directories(root, slash == path_.npos ? "." : path_.substr(0, slash), owner);
+
+  bool missing = false;
+  Fd old = open_beneath(root, path_, O_PATH | O_NOFOLLOW, &missing);
+  if (!missing) {
+    mode_t type = status_of(old, path_).st_mode & S_IFMT;
+    if (type == S_IFDIR) fail(path_, EISDIR);
+    if (type == S_IFLNK) fail(path_, ELOOP);
+  }
+  open_unfinished();
+  give_to(file_, path_, owner, 0644);
+}
+
+Replacement::~Replacement() {
+  if (named_) unlinkat(directory_.get(), unfinished_.c_str(), 0);
+}
+
 // A file without a name as long as it is written, where the file system has such: a server that is
 // killed meanwhile leaves nothing behind.
-class Unfinished {
- public:
-  Unfinished(const Fd& directory, const std::string& path)
-      : directory_(directory.get()), name_(unfinished_name()) {
-    file = Fd(openat(directory_, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600));
-    if (file) return;
-    file = Fd(openat(directory_, name_.c_str(),
-                     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!file) fail(path, errno);
-    named_ = true;
-  }
-  Unfinished(const Unfinished&) = delete;
-  Unfinished& operator=(const Unfinished&) = delete;
-  ~Unfinished() {
-    if (named_) unlinkat(directory_, name_.c_str(), 0);
-  }
+void Replacement::open_unfinished() {
+  unfinished_ = unfinished_name();
+  file_ = Fd(openat(directory_.get(), ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600));
+  if (file_) return;
+  file_ = Fd(openat(directory_.get(), unfinished_.c_str(),
+                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file_) fail(path_, errno);
+  named_ = true;
+}
 
-  void finish(const std::string& name, const std::string& path) {
-    if (!named_) give_name(path);
-    if (renameat(directory_, name_.c_str(), directory_, name.c_str()) == -1) fail(path, errno);
-    named_ = false;
-  }
-
-  Fd file;
-
- private:
-  // linkat(2) alone cannot replace a file, so it gets the unfinished one's name first.
-  void give_name(const std::string& path) {
-    std::string unnamed = "/proc/self/fd/" + std::to_string(file.get());
-    if (linkat(AT_FDCWD, unnamed.c_str(), directory_, name_.c_str(), AT_SYMLINK_FOLLOW) == -1)
-      fail(path, errno);
-    named_ = true;
-  }
-
-  int directory_;
-  std::string name_;
-  bool named_ = false;
-};
-
-void write_all(const Fd& file, std::string_view bytes, const std::string& path) {
+void Replacement::write(std::string_view bytes) {
   while (!bytes.empty()) {
-    ssize_t size = write(file.get(), bytes.data(), bytes.size());
+    ssize_t size = ::write(file_.get(), bytes.data(), bytes.size());
     if (size == -1 && errno == EINTR) continue;
-    if (size == -1) fail(path, errno);
+    if (size == -1) fail(path_, errno);
     bytes.remove_prefix(static_cast<std::size_t>(size));
   }
 }
 
-}  // namespace
+void Replacement::finish() {
+  if (!named_) give_name();
+  int directory = directory_.get();
+  if (renameat(directory, unfinished_.c_str(), directory, name_.c_str()) == -1) fail(path_, errno);
+  named_ = false;
+}
+
+// linkat(2) alone cannot replace a file, so it gets the unfinished one's name first.
+void Replacement::give_name() {
+  std::string unnamed = "/proc/self/fd/" + std::to_string(file_.get());
+  if (linkat(AT_FDCWD, unnamed.c_str(), directory_.get(), unfinished_.c_str(), AT_SYMLINK_FOLLOW) ==
+      -1)
+    fail(path_, errno);
+  named_ = true;
+}
 
 Content from_memory(std::string_view bytes) {
   return [bytes](const auto& write) { write(bytes); };
@@ -119,22 +128,9 @@ Content from_file(int fd, std::uint64_t cap) {
 
 void replace_file(int root, const std::string& path, std::optional<uid_t> owner,
                   const Content& content) {
-  if (path == ".") fail("/workspace", EISDIR);
-  std::size_t slash = path.rfind('/');
-  std::string name = slash == path.npos ? path : path.substr(slash + 1);
-  Fd directory = make_directories(root, slash == path.npos ? "." : path.substr(0, slash), owner);
-
-  bool missing = false;
-  Fd old = open_beneath(root, path, O_PATH | O_NOFOLLOW, &missing);
-  if (!missing) {
-    mode_t type = status_of(old, path).st_mode & S_IFMT;
-    if (type == S_IFDIR) fail(path, EISDIR);
-    if (type == S_IFLNK) fail(path, ELOOP);
-  }
-  Unfinished unfinished(directory, path);
-  give_to(unfinished.file, path, owner, 0644);
-  content([&](std::string_view bytes) { write_all(unfinished.file, bytes, path); });
-  unfinished.finish(name, path);
+  Replacement replacement(root, path, owner);
+  content([&replacement](std::string_view bytes) { replacement.write(bytes); });
+  replacement.finish();
 }
 
 bool is_unfinished(std::string_view name) {

@@ -98,13 +98,19 @@ std::string file_path(const std::string& path) {
   return workspace_path(path);
 }
 
-std::string read_now(int root, const std::string& path, std::uint64_t offset, std::size_t size) {
+// A file to read, never a pipe that would block us.
+Fd open_file(int root, const std::string& path, struct stat& status) {
   Fd fd = open_beneath(root, path, O_RDONLY);
-  struct stat status = status_of(fd, path);
+  status = status_of(fd, path);
   if (S_ISDIR(status.st_mode)) fail(path, EISDIR);
   if (!S_ISREG(status.st_mode))
     throw FileError(printable(path) + ": it is not a regular file (a pipe, socket or device)");
-  auto length = static_cast<std::uint64_t>(status.st_size);
+  return fd;
+}
+
+std::string read_some(const Fd& fd, const std::string& path, std::uint64_t offset,
+                      std::size_t size) {
+  auto length = static_cast<std::uint64_t>(status_of(fd, path).st_size);
   if (offset >= length) return {};
   std::string bytes(std::min<std::uint64_t>(size, length - offset), '\0');
   std::size_t done = 0;
@@ -120,13 +126,74 @@ std::string read_now(int root, const std::string& path, std::uint64_t offset, st
   return bytes;
 }
 
+class Writer final : public FileWriter {
+ public:
+  Writer(std::shared_ptr<const WorkspaceFiles::Root> root, std::string path,
+         boost::asio::thread_pool& pool)
+      : root_(std::move(root)), path_(std::move(path)), pool_(pool) {
+    int directory = root_->directory.get();
+    replacement_ = std::make_unique<Replacement>(directory, path_, root_->owner);
+  }
+  // To free what a large file took up takes its time.
+  ~Writer() override {
+    boost::asio::post(pool_, [dropped = std::move(replacement_)] {});
+  }
+
+  awaitable<void> write(std::string_view bytes) override {
+    auto work = [this, bytes] {
+      replacement_->write(bytes);
+      return true;
+    };
+    co_await async::on_pool(pool_, work);
+  }
+  awaitable<FileInfo> finish() override {
+    auto work = [this] {
+      replacement_->finish();
+      return stat_now(root_->directory.get(), path_);
+    };
+    co_return co_await async::on_pool(pool_, work);
+  }
+
+ private:
+  std::shared_ptr<const WorkspaceFiles::Root> root_;
+  std::string path_;
+  boost::asio::thread_pool& pool_;
+  std::unique_ptr<Replacement> replacement_;
+};
+
+class Reader final : public FileReader {
+ public:
+  Reader(int root, std::string path, boost::asio::thread_pool& pool)
+      : path_(std::move(path)), pool_(pool) {
+    struct stat status {};
+    file_ = open_file(root, path_, status);
+    info_ = info_of(path_, status);
+    // The time of the last change is the one that code in the sandbox cannot set.
+    version_ = std::to_string(status.st_ino) + "-" + std::to_string(status.st_size) + "-" +
+               std::to_string(status.st_ctim.tv_sec) + "." + std::to_string(status.st_ctim.tv_nsec);
+  }
+
+  const FileInfo& info() const override { return info_; }
+  const std::string& version() const override { return version_; }
+  awaitable<std::string> read(std::uint64_t offset, std::size_t size) override {
+    auto work = [this, offset, size] { return read_some(file_, path_, offset, size); };
+    co_return co_await async::on_pool(pool_, work);
+  }
+
+ private:
+  std::string path_, version_;
+  boost::asio::thread_pool& pool_;
+  Fd file_;
+  FileInfo info_;
+};
+
 }  // namespace
 
 WorkspaceFiles::WorkspaceFiles(std::filesystem::path workspace, boost::asio::thread_pool& pool)
     : workspace_(std::move(workspace)), pool_(pool) {
   auto root = std::make_shared<Root>();
   root->owner = workspace_owner(workspace_);
-  root->directory = Fd(open(workspace_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  root->directory = Fd(::open(workspace_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!root->directory)
     throw std::system_error(errno, std::generic_category(), workspace_.string());
   root_ = std::move(root);
@@ -149,7 +216,9 @@ awaitable<Listing> WorkspaceFiles::list(std::string path, int depth, std::size_t
 awaitable<std::string> WorkspaceFiles::read(std::string path, std::uint64_t offset,
                                             std::size_t size) {
   auto work = [root = root_, relative = workspace_path(path), offset, size] {
-    return read_now(root->directory.get(), relative, offset, size);
+    struct stat status {};
+    Fd fd = open_file(root->directory.get(), relative, status);
+    return read_some(fd, relative, offset, size);
   };
   co_return co_await async::on_pool(pool_, std::move(work));
 }
@@ -168,6 +237,26 @@ awaitable<FileInfo> WorkspaceFiles::copy_in(std::string path, int host_fd, std::
     return stat_now(root->directory.get(), relative);
   };
   co_return co_await async::on_pool(pool_, std::move(work));
+}
+
+awaitable<std::unique_ptr<FileWriter>> WorkspaceFiles::create(std::string path) {
+  auto work = [root = root_, relative = file_path(path), &pool = pool_] {
+    return std::unique_ptr<FileWriter>(std::make_unique<Writer>(root, relative, pool));
+  };
+  co_return co_await async::on_pool(pool_, std::move(work));
+}
+
+awaitable<std::unique_ptr<FileReader>> WorkspaceFiles::open(std::string path) {
+  auto work = [root = root_, relative = workspace_path(path), &pool = pool_] {
+    int directory = root->directory.get();
+    return std::unique_ptr<FileReader>(std::make_unique<Reader>(directory, relative, pool));
+  };
+  co_return co_await async::on_pool(pool_, std::move(work));
+}
+
+awaitable<std::uint64_t> WorkspaceFiles::used(std::uint64_t enough) {
+  auto root = root_;
+  co_return co_await disk_usage(pool_, root->directory.get(), enough);
 }
 
 std::string WorkspaceFiles::host_path(const std::string& path) const {

@@ -20,6 +20,9 @@ class WorkspaceFiles : public Files {
   awaitable<std::string> read(std::string path, std::uint64_t offset, std::size_t size) override;
   awaitable<FileInfo> write(std::string path, std::string bytes) override;
   awaitable<FileInfo> copy_in(std::string path, int host_fd, std::uint64_t cap) override;
+  awaitable<std::unique_ptr<FileWriter>> create(std::string path) override;
+  awaitable<std::unique_ptr<FileReader>> open(std::string path) override;
+  awaitable<std::uint64_t> used(std::uint64_t enough) override;
   std::string host_path(const std::string& path) const override;
 
   struct Root;

@@ -60,6 +60,13 @@ class Files final : public sandbox::Files {
     bytes.resize(count < 0 ? 0 : static_cast<std::size_t>(count));
     co_return co_await write(path, std::move(bytes));
   }
+  awaitable<std::unique_ptr<sandbox::FileWriter>> create(std::string) override {
+    throw sandbox::FileError("the fake writes whole files only");
+  }
+  awaitable<std::unique_ptr<sandbox::FileReader>> open(std::string) override {
+    throw sandbox::FileError("the fake reads whole files only");
+  }
+  awaitable<std::uint64_t> used(std::uint64_t) override { co_return 0; }
   std::string host_path(const std::string& path) const override { return directory_ / path; }
 
  private:

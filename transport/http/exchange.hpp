@@ -69,7 +69,9 @@ class Exchange {
   // Sends a whole response. Never throws for a client that is gone.
   virtual awaitable<void> reply(Response response) = 0;
 
-  // Sends the head at once, then a body of unknown length. `head.body` is its first part.
+  // Sends the head at once, then a body of unknown length. `head.body` is its first part. With a
+  // Content-Length among the headers the body has that length, and is left out for HEAD: an end()
+  // before all of it was written closes the connection, by which the client knows.
   virtual awaitable<void> begin(Response head) = 0;
   // Sends a part of it and flushes; returns once it is with the system. False, and nothing more is
   // sent, when the client is gone or did not take it within the write limit (it is then dropped).

@@ -39,6 +39,10 @@ T run(awaitable<T> work) {
   return result.get();
 }
 
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 template <class T>
 std::string refusal(awaitable<T> work) {
   try {
@@ -189,4 +193,41 @@ TEST_CASE("a full disk is said to be full, and the old file is still there") {
     CHECK(run(files.list("", 1, 10)).entries.size() == 1);
   }
   umount2(scratch.path().c_str(), MNT_DETACH);
+}
+
+TEST_CASE("a file is written in parts, and is there once it is whole") {
+  Workspace workspace;
+  run(workspace.files.write("data/in.bin", "old"));
+  {
+    auto dropped = run(workspace.files.create("data/in.bin"));
+    run(dropped->write("half"));
+    CHECK(run(workspace.files.read("data/in.bin", 0, 100)) == "old");
+  }
+  auto writer = run(workspace.files.create("data/in.bin"));
+  run(writer->write("one "));
+  run(writer->write("two"));
+  CHECK(run(workspace.files.list("data", 1, 10)).entries.size() == 1);
+  CHECK(run(writer->finish()).size == 7);
+  CHECK(run(workspace.files.read("data/in.bin", 0, 100)) == "one two");
+  CHECK(contains(refusal(workspace.files.create("data")), "it is a directory"));
+  CHECK(contains(refusal(workspace.files.create("../x")), "not allowed"));
+
+  auto late = run(workspace.files.create("gone.bin"));
+  fs::remove_all(workspace.scratch.path());
+  CHECK(contains(refusal(late->finish()), "gone.bin"));
+}
+
+TEST_CASE("an open file stays what it was when another is put in its place") {
+  Workspace workspace;
+  run(workspace.files.write("x", "first"));
+  auto reader = run(workspace.files.open("x"));
+  run(workspace.files.write("x", "second"));
+  CHECK(reader->info().size == 5);
+  CHECK(run(reader->read(1, 3)) == "irs");
+  CHECK(run(reader->read(5, 3)).empty());
+  CHECK(run(workspace.files.open("x"))->version() != reader->version());
+  CHECK(run(workspace.files.open("x"))->version() == run(workspace.files.open("x"))->version());
+  CHECK(run(workspace.files.used(1 << 20)) > 0);
+  mkfifo(workspace.path("pipe").c_str(), 0600);
+  CHECK(contains(refusal(workspace.files.open("pipe")), "not a regular file"));
 }
