@@ -37,6 +37,8 @@ struct Request {
   std::string id;      // of this request, for logs: ours, or from `traceparent`
   // Who asks. Set by the guard before a handler runs; "local" where no token is required.
   std::string principal;
+  // What a guard wants on the response, whoever makes it (CORS).
+  std::vector<std::pair<std::string, std::string>> response_headers;
 
   // Null when absent. A header that came twice with different values counts as its first.
   const std::string* header(std::string_view name) const;
@@ -47,6 +49,9 @@ struct Response {
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;  // sent with its Content-Length
 };
+
+// A response that a person or a model can read.
+Response plain(int status, std::string text);
 
 // One request and its response. Exactly one of reply() or begin()…end() is called, by the one
 // coroutine that handles it; gone() and write() may be called by others that the handler joins. All
@@ -59,9 +64,11 @@ class Exchange {
   virtual const Request& request() const = 0;
   virtual Request& request() = 0;
 
-  // The whole body; nullopt when it is longer than `limit` (nothing more of it is read, and the
-  // connection closes after the reply) or when it does not arrive in time.
+  // The whole body; nullopt when it is longer than `limit`, does not arrive in time or is
+  // malformed: nothing more of it is read, and the connection closes after the reply, which has
+  // body_failure() as its status.
   virtual awaitable<std::optional<std::string>> body(std::size_t limit) = 0;
+  virtual int body_failure() const { return 413; }  // or 408, or 400
   // The next part of the body, for what must not be held in memory: 0 at its end. Throws
   // system_error when the client is too slow or gone: the body is then incomplete.
   virtual awaitable<std::size_t> read(std::span<char> buffer) = 0;
@@ -79,7 +86,8 @@ class Exchange {
   virtual awaitable<void> end() = 0;
 
   // Returns once the client has closed the connection, or it was dropped. Only after the body has
-  // been read.
+  // been read. A client that closed only its sending side looks the same until it is written to
+  // (TCP): it counts as gone, but what is written still reaches it.
   virtual awaitable<void> gone() = 0;
   virtual bool is_gone() const = 0;
 };
