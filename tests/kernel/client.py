@@ -114,12 +114,15 @@ class Kernel:
         self._streams = {out: "out", err: "err"}
         self._next = 0
         self.background = []
-        self.ready = self._frame(time.monotonic() + 20, self.background)[0]
+        self.ready = self.wait_for_frame(40)
         assert self.ready["ev"] == "ready", self.ready
 
     def send(self, header):
         data = json.dumps(header).encode()
         self._link.sendall(struct.pack("<II", len(data), 0) + data)
+
+    def wait_for_frame(self, timeout=20):
+        return self._frame(time.monotonic() + timeout, self.background)[0]
 
     def start(self, code, **arguments):
         self._next += 1

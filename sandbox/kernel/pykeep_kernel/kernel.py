@@ -1,6 +1,7 @@
 """The kernel: puts its parts together and runs one cell after the other (docs/kernel-link.md)."""
 
 import builtins
+import functools
 import os
 import sys
 
@@ -17,7 +18,7 @@ class Kernel:
         import faulthandler
 
         faulthandler.enable(file=2, all_threads=True)
-        workspace = os.environ.get("PYKEEP_WORKSPACE") or os.getcwd()
+        self.workspace = workspace = os.environ.get("PYKEEP_WORKSPACE") or os.getcwd()
         streams.install()
         tracebacks.install()
         self.interrupts = Interrupts()
@@ -27,34 +28,41 @@ class Kernel:
         # Arrow's own allocator reserves 1 GiB with the first string column; RLIMIT_DATA counts it.
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
-        from pykeep_kernel import displays, magics, packages, processes, shell, stdin
+        from pykeep_kernel import displays, magics, packages, processes, resume, shell, stdin
 
         self.displays = displays.Displays(self.link, workspace)
-        session_packages = packages.Packages(workspace)
-        session_packages.install()
+        self.packages = packages.Packages(workspace)
+        self.packages.install()
         self.asker = stdin.Asker(self.link)
         self.asker.begin(0, None, False)
-        self.shell = shell.create(self.displays, session_packages)
-        magics.install(self.shell, session_packages)
+        self.shell = shell.create(self.displays, self.packages)
+        magics.install(self.shell, self.packages)
         processes.install(self.link, self.shell)
         self._end_of_cell = displays.end_of_cell
         self._exit_notice = magics.exit_notice
         self._end_forked_child = processes.end_forked_child
+        self._resume = functools.partial(resume.resume, self)
         _support_libraries(self.asker)
         sys.argv = [""]
         sys.path.insert(0, "")  # modules in the working directory can be imported
 
     def serve(self):
-        import IPython
-
-        version = ".".join(map(str, sys.version_info[:3]))
-        self.link.send({"ev": "ready", "python": version, "ipython": IPython.__version__})
+        self._greet()
         while True:
             frame = self.link.receive()
             if frame is None or frame["op"] == "shutdown":
                 return
             if frame["op"] == "execute":
                 self.execute(frame)
+            if frame["op"] == "resumed":
+                self._resume(frame["reason"], frame["environment"])
+                self._greet()
+
+    def _greet(self):
+        import IPython
+
+        version = ".".join(map(str, sys.version_info[:3]))
+        self.link.send({"ev": "ready", "python": version, "ipython": IPython.__version__})
 
     def execute(self, frame):
         cell = frame["id"]
@@ -171,6 +179,11 @@ def _end():
 
 
 def main():
+    for_image = sys.argv[1:] == ["--warm"]
     kernel = Kernel()
+    if for_image:
+        from pykeep_kernel import warm
+
+        warm.up(kernel)
     kernel.serve()
     _end()

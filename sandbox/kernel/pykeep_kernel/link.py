@@ -1,5 +1,6 @@
 """Frames on descriptor 3: how the kernel and the server talk (docs/kernel-link.md, "Frames")."""
 
+import contextlib
 import fcntl
 import json
 import os
@@ -27,6 +28,7 @@ class Link:
         self._lock = threading.Lock()
         self._identity = self._look()
         self.dead = False  # in a forked child: it must never speak
+        self._muted = False
         os.set_inheritable(FD, False)
 
     def _look(self):
@@ -42,6 +44,20 @@ class Link:
         if not intact:
             os.write(2, b"pykeep: the cell closed descriptor 3, the kernel's own connection\n")
             os._exit(70)
+
+    def reconnect(self):
+        """After a thaw: descriptor 3 is another one, and it is ours."""
+        self._identity = self._look()
+        os.set_inheritable(FD, False)
+
+    @contextlib.contextmanager
+    def muted(self):
+        """Frames are made in here as ever, and not sent."""
+        self._muted = True
+        try:
+            yield
+        finally:
+            self._muted = False
 
     def close_in_child(self):
         self.dead = True
@@ -65,7 +81,7 @@ class Link:
             self._check()
             data = memoryview(_SIZES.pack(len(encoded), len(payload)) + encoded + payload)
             try:
-                while data:
+                while data and not self._muted:
                     data = data[os.write(FD, data) :]
             except ConnectionError:
                 os._exit(0)  # the server is gone, and with it the session

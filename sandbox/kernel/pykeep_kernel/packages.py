@@ -18,7 +18,7 @@ _FAST_FAILURE = {"PIP_RETRIES": "0", "PIP_TIMEOUT": "2"}
 
 class Packages:
     def __init__(self, workspace):
-        self._network = _has_network()
+        self._network = False
         self._prefix = os.path.join(workspace, ".packages")
         variables = {"base": self._prefix, "platbase": self._prefix}
         self._site = sysconfig.get_path("purelib", "posix_prefix", variables)
@@ -32,13 +32,20 @@ class Packages:
         os.environ.setdefault("PIP_PROGRESS_BAR", "off")
         os.environ.setdefault("PIP_ROOT_USER_ACTION", "ignore")
         os.environ.setdefault("PYTHONPATH", self._site)
-        if not self._network:
-            for name, value in _FAST_FAILURE.items():
-                os.environ.setdefault(name, value)
         # `!python` and `!pip` mean this environment's.
         path = os.environ.get("PATH", os.defpath).split(os.pathsep)
         ours = [os.path.dirname(sys.executable), *path, os.path.join(self._prefix, "bin")]
         os.environ["PATH"] = os.pathsep.join(dict.fromkeys(ours))
+        self.look_around()
+
+    def look_around(self):
+        """What can be reached from this sandbox, and what was installed in its workspace before."""
+        self._network = _has_network()
+        for name, value in _FAST_FAILURE.items():
+            if not self._network:
+                os.environ.setdefault(name, value)
+            elif os.environ.get(name) == value:
+                del os.environ[name]
         self.refresh()
 
     def refresh(self):
