@@ -6,6 +6,7 @@ namespace app {
 
 // One function a command, each in the file of its name. They return the program's exit code.
 int stdio(const Options& options);
+int http(const Options& options);
 int run(const Options& options);
 int doctor(const Options& options);
 int template_build(const Options& options);

@@ -31,6 +31,8 @@ int dispatch(const app::Invocation& invocation) {
   switch (invocation.command) {
     case app::Command::stdio:
       return app::stdio(invocation.options);
+    case app::Command::http:
+      return app::http(invocation.options);
     case app::Command::run:
       return app::run(invocation.options);
     case app::Command::doctor:

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <boost/asio/ip/address.hpp>
 #include <charconv>
 #include <cstdlib>
 #include <iostream>
@@ -122,6 +123,52 @@ class Table {
     size("disk", sessions.disk, "files of all sessions that do not run; the oldest go first");
   }
 
+  void http() {
+    HttpOptions& http = options_.http;
+    add("listen", http.listen, "ADDRESS:PORT; port 0 picks a free one");
+    add("public-url", http.public_url, "how clients reach us, behind a proxy: https://host");
+    add("allowed-host", http.allowed_hosts,
+        "a `Host` to answer to besides the own address (repeatable): name or name:port");
+    add("allowed-origin", http.allowed_origins,
+        "a web page's origin that may call us (repeatable): https://host");
+    add("token-file", http.token_file, "bearer tokens, one `NAME TOKEN` a line; SIGHUP rereads it")
+        ->check(CLI::ExistingFile);
+    add("oauth-issuer", http.oauth_issuer, "accept JWTs of this issuer (OAuth 2.1)");
+    add("oauth-audience", http.oauth_audience, "`aud` they must have; default: our URL");
+    add("oauth-jwks", http.oauth_jwks, "file or URL with the issuer's keys");
+    add("oauth-authorization-server", http.oauth_authorization_servers,
+        "where clients get tokens (repeatable); default: the issuer");
+    add("oauth-scope", http.oauth_scopes, "scope that a token must have (repeatable)");
+    add("audit-file", http.audit_file, "append a JSON line for each execution");
+    add("rate-limit", http.rate_limit, "requests a second and principal; 0: no limit")
+        ->check(CLI::Range(0.0, 1e6));
+    add("max-mcp-sessions", http.max_mcp_sessions, "MCP sessions at once")->check(kCount);
+    add("max-connections", http.max_connections, "connections at once")->check(kCount);
+    seconds("grace", http.grace, "what running cells get to end when we are stopped");
+  }
+
+  void check_http() {
+    HttpOptions& http = options_.http;
+    read_address(http);
+    if (const char* token = std::getenv("PYKEEP_TOKEN")) http.token = token;
+    while (http.public_url.ends_with('/')) http.public_url.pop_back();
+    if (!http.public_url.empty() && !is_url(http.public_url))
+      throw CLI::ValidationError("--public-url: expected http(s)://host: " + http.public_url);
+    for (const std::string& origin : http.allowed_origins)
+      if (!is_url(origin) || origin.find('/', origin.find("//") + 2) != origin.npos)
+        throw CLI::ValidationError(
+            "--allowed-origin: expected scheme://host[:port], as browsers "
+            "send it; there is no wildcard: " +
+            origin);
+    if (!http.oauth_issuer.empty() && http.oauth_jwks.empty())
+      throw CLI::ValidationError("--oauth-issuer needs --oauth-jwks, a file or URL with its keys");
+    if (!http.authenticates() && !is_loopback(http.address))
+      throw CLI::ValidationError(
+          "--listen " + http.listen +
+          ": not a loopback address, so everybody who reaches it could run code here. Set "
+          "--token-file, PYKEEP_TOKEN or --oauth-issuer; or listen on 127.0.0.1");
+  }
+
   void check() {
     fs::path state = state_.empty() ? default_state_directory() : fs::path(state_);
     options_.state_directory = fs::absolute(state).lexically_normal();
@@ -130,6 +177,31 @@ class Table {
   }
 
  private:
+  static bool is_url(const std::string& text) {
+    return text.starts_with("https://") || text.starts_with("http://");
+  }
+
+  static bool is_loopback(const std::string& address) {
+    return boost::asio::ip::make_address(address).is_loopback();
+  }
+
+  static void read_address(HttpOptions& http) {
+    std::size_t colon = http.listen.rfind(':');
+    std::string host = http.listen.substr(0, colon);
+    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+    if (host == "localhost") host = "127.0.0.1";
+    boost::system::error_code not_numeric;
+    auto address = boost::asio::ip::make_address(host, not_numeric);
+    bool bare_v6 = !not_numeric && address.is_v6() && !http.listen.starts_with('[');
+    const char* end = http.listen.data() + http.listen.size();
+    const char* digits = colon == http.listen.npos ? end : http.listen.data() + colon + 1;
+    auto [rest, failed] = std::from_chars(digits, end, http.port);
+    if (not_numeric || bare_v6 || failed != std::errc() || rest != end)
+      throw CLI::ValidationError(
+          "--listen: expected ADDRESS:PORT such as 127.0.0.1:8420 or [::1]:8420: " + http.listen);
+    http.address = address.to_string();
+  }
+
   void add_variable(const std::string& entry) {
     std::size_t equals = entry.find('=');
     std::string name = entry.substr(0, equals);
@@ -171,6 +243,7 @@ void add_template(CLI::App& app, Options& options) {
 
 Command command_of(const CLI::App& app) {
   if (app.got_subcommand("run")) return Command::run;
+  if (app.got_subcommand("http")) return Command::http;
   if (app.got_subcommand("doctor")) return Command::doctor;
   if (!app.got_subcommand("template")) return Command::stdio;
   bool build = app.get_subcommand("template")->got_subcommand("build");
@@ -191,6 +264,9 @@ Invocation parse(int argc, char** argv) {
   Table table(app, options);
   table.all();
   app.add_subcommand("stdio", "Serve MCP over stdin and stdout (the default)");
+  CLI::App* http = app.add_subcommand("http", "Serve MCP over HTTP, at /mcp");
+  Table http_table(*http, options);
+  http_table.http();
   add_run(app, options);
   add_template(app, options);
   app.add_subcommand("doctor", "Say what isolation this machine gives")
@@ -198,6 +274,7 @@ Invocation parse(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     table.check();
+    if (app.got_subcommand("http")) http_table.check_http();
     bool two = !options.code.empty() && !options.file.empty();
     bool none = options.code.empty() && options.file.empty();
     if (app.got_subcommand("run") && (two || none))

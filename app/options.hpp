@@ -10,6 +10,31 @@
 
 namespace app {
 
+// What `pykeep http` can be told.
+struct HttpOptions {
+  std::string listen = "127.0.0.1:8420";
+  std::string address;     // of `listen`, without brackets
+  std::uint16_t port = 0;  // of `listen`; 0 picks a free one
+  std::string public_url;  // how clients reach us, without a trailing slash; may be empty
+  std::vector<std::string> allowed_hosts, allowed_origins;
+
+  std::string token_file;
+  std::string token;         // from PYKEEP_TOKEN alone: a command line is there for all to read
+  std::string oauth_issuer;  // OAuth is on when this is set
+  std::string oauth_audience, oauth_jwks;
+  std::vector<std::string> oauth_authorization_servers, oauth_scopes;
+
+  std::string audit_file;
+  double rate_limit = 0;  // requests a second and principal; 0: none
+  std::size_t max_mcp_sessions = 1000;
+  std::size_t max_connections = 4096;
+  std::chrono::seconds grace{10};
+
+  bool authenticates() const {
+    return !token_file.empty() || !token.empty() || !oauth_issuer.empty();
+  }
+};
+
 // Everything the command line and the environment can say, once checked.
 struct Options {
   std::filesystem::path state_directory;  // absolute
@@ -18,6 +43,7 @@ struct Options {
   std::uint64_t upload_max = 256ull << 20;
   std::chrono::seconds start_limit{60};
   tools::SessionPolicy sessions;
+  HttpOptions http;
 
   // Of single commands.
   bool json = false;                                            // doctor
@@ -29,7 +55,7 @@ struct Options {
   bool system_packages = false;                                 // template build
 };
 
-enum class Command { stdio, run, doctor, template_build, template_list };
+enum class Command { stdio, http, run, doctor, template_build, template_list };
 
 struct Invocation {
   Command command = Command::stdio;
