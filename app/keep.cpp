@@ -49,6 +49,12 @@ tools::UploadPolicy uploads(const Options& options) {
   return policy;
 }
 
+tools::TicketLimits ticket_limits(const Options& options) {
+  tools::TicketLimits limits;
+  limits.upload_bytes = options.upload_max;
+  return limits;
+}
+
 }  // namespace
 
 Keep::Keep(boost::asio::io_context& io, const Options& options)
@@ -58,8 +64,10 @@ Keep::Keep(boost::asio::io_context& io, const Options& options)
       store(options.state_directory),
       sessions(io.get_executor(), pool, *backend, store, options.sessions,
                [this](const std::string& name) { return templates.find(name); }),
+      tickets(sessions, ticket_limits(options)),
       resources(sessions),
-      server(self(), kInstructions, tools::all(sessions, pool, uploads(options)), &resources) {}
+      server(self(), kInstructions, tools::all(sessions, pool, uploads(options), tickets),
+             &resources) {}
 
 void run_to_end(const Options& options, std::function<async::awaitable<void>(Keep&)> work) {
   boost::asio::io_context io(1);

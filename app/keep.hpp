@@ -13,6 +13,7 @@
 #include "sandbox/session_store.hpp"
 #include "tools/resources.hpp"
 #include "tools/sessions.hpp"
+#include "tools/tickets.hpp"
 
 namespace app {
 
@@ -28,6 +29,7 @@ struct Keep {
   std::unique_ptr<sandbox::Backend> backend;
   sandbox::SessionStore store;
   tools::Sessions sessions;
+  tools::Tickets tickets;
   tools::SessionResources resources;
   mcp::Server server;
 };

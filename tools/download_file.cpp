@@ -1,6 +1,7 @@
 #include "tools/content.hpp"
 #include "tools/resource_uri.hpp"
 #include "tools/text.hpp"
+#include "tools/tickets.hpp"
 #include "tools/tools.hpp"
 
 namespace tools {
@@ -37,7 +38,15 @@ void add_text(Content& content, std::string_view bytes, std::uint64_t size) {
   if (rest.bytes > 0) content.gap(rest);
 }
 
-awaitable<mcp::CallToolResult> show(Session& session, const Args& args) {
+// Where what was not shown, or not all of it, can be fetched; nothing over stdio.
+void add_url(Content& content, Tickets& tickets, const Session& session, const std::string& path) {
+  if (!tickets.offered()) return;
+  auto minutes = tickets.limits().download_life.count() / 60;
+  content.remark("to fetch the whole file, within " + std::to_string(minutes) +
+                 " minutes: " + tickets.for_download(session, path));
+}
+
+awaitable<mcp::CallToolResult> show(Tickets& tickets, Session& session, const Args& args) {
   std::shared_ptr<sandbox::Files> files = session.files();
   auto info = co_await files->stat(args.path);
   if (info.is_directory)
@@ -48,6 +57,9 @@ awaitable<mcp::CallToolResult> show(Session& session, const Args& args) {
   Content content{RenderLimits()};
   content.remark(where(session, info, files->host_path(info.path)));
   std::string mime = image_type(bytes);
+  bool fits =
+      whole && (!mime.empty() || (is_text(text) && text.size() <= RenderLimits().characters));
+  if (!fits) add_url(content, tickets, session, args.path);
   if (!mime.empty() && whole)
     content.image(mime, bytes, "image, " + mime.substr(6));
   else if (!mime.empty())
@@ -61,11 +73,12 @@ awaitable<mcp::CallToolResult> show(Session& session, const Args& args) {
   co_return result;
 }
 
-awaitable<mcp::CallToolResult> download(Sessions& sessions, mcp::Call& call, Args args) {
+awaitable<mcp::CallToolResult> download(Sessions& sessions, Tickets& tickets, mcp::Call& call,
+                                        Args args) {
   auto session = co_await sessions.resolve(call, args.session);
   session->touch();
   try {
-    co_return co_await show(*session, args);
+    co_return co_await show(tickets, *session, args);
   } catch (const sandbox::FileError& failure) {
     throw mcp::ToolError(failure.what());
   }
@@ -73,10 +86,11 @@ awaitable<mcp::CallToolResult> download(Sessions& sessions, mcp::Call& call, Arg
 
 }  // namespace
 
-mcp::Tool download_file(Sessions& sessions) {
-  return mcp::make_tool<Args>(tool_info("download_file"), [&sessions](mcp::Call& call, Args args) {
-    return download(sessions, call, std::move(args));
-  });
+mcp::Tool download_file(Sessions& sessions, Tickets& tickets) {
+  auto run = [&sessions, &tickets](mcp::Call& call, Args args) {
+    return download(sessions, tickets, call, std::move(args));
+  };
+  return mcp::make_tool<Args>(tool_info("download_file"), run);
 }
 
 }  // namespace tools

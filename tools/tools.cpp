@@ -5,14 +5,14 @@
 
 namespace tools {
 
-std::vector<mcp::Tool> all(Sessions& sessions, boost::asio::thread_pool& pool,
-                           UploadPolicy uploads) {
+std::vector<mcp::Tool> all(Sessions& sessions, boost::asio::thread_pool& pool, UploadPolicy uploads,
+                           Tickets& tickets) {
   std::vector<mcp::Tool> list;
   list.push_back(run_python(sessions));
   list.push_back(wait_execution(sessions));
   list.push_back(interrupt_execution(sessions));
-  list.push_back(upload_file(sessions, pool, std::move(uploads)));
-  list.push_back(download_file(sessions));
+  list.push_back(upload_file(sessions, pool, std::move(uploads), tickets));
+  list.push_back(download_file(sessions, tickets));
   list.push_back(list_files(sessions));
   list.push_back(create_session(sessions));
   list.push_back(list_sessions(sessions));

@@ -2,6 +2,7 @@
 #include "tools/host_files.hpp"
 #include "tools/resource_uri.hpp"
 #include "tools/text.hpp"
+#include "tools/tickets.hpp"
 #include "tools/tools.hpp"
 
 namespace tools {
@@ -23,7 +24,15 @@ struct Context {
   Sessions& sessions;
   boost::asio::thread_pool& pool;
   UploadPolicy policy;
+  Tickets& tickets;
 };
+
+// The client may be on another machine, whose files we cannot open: it is then told where to put
+// them.
+bool wants_ticket(const Context& context, const Args& args) {
+  if (!context.tickets.offered() || args.text || args.base64) return false;
+  return args.path ? context.policy.roots.empty() : args.name.has_value();
+}
 
 void expect_one_source(const Args& args) {
   int sources = args.path.has_value() + args.text.has_value() + args.base64.has_value();
@@ -66,13 +75,38 @@ awaitable<sandbox::FileInfo> store(Context& context, Session& session, const Arg
   co_return co_await files->copy_in(target, file.get(), context.policy.max_bytes);
 }
 
+// For a shell: what is between the quotes means nothing to it.
+std::string quoted(const std::string& text) {
+  std::string result = "'";
+  for (char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return result + "'";
+}
+
+// A wrong target is refused now, not when the bytes have come.
+awaitable<mcp::CallToolResult> give_ticket(Context& context, Session& session, const Args& args,
+                                           std::string target) {
+  std::shared_ptr<sandbox::Files> files = session.files();
+  co_await files->create(target);
+  const TicketLimits& limits = context.tickets.limits();
+  std::string url = context.tickets.for_upload(session, target);
+  std::string place = target.starts_with('/') ? target : "/workspace/" + target;
+  std::string source = args.path ? quoted(one_line(*args.path)) : "FILE";
+  co_return text_result("Nothing was uploaded yet. To bring a file to " + one_line(place) +
+                        " in session " + session.handle() + ", PUT its bytes (at most " +
+                        readable_size(limits.upload_bytes) + ") to this URL, once, within " +
+                        std::to_string(limits.upload_life.count() / 60) +
+                        " minutes:\ncurl --fail-with-body -T " + source + " " + url);
+}
+
 awaitable<mcp::CallToolResult> upload(Context& context, mcp::Call& call, Args args) {
-  expect_one_source(args);
+  bool by_ticket = wants_ticket(context, args);
+  if (!by_ticket) expect_one_source(args);
   std::string target = target_of(args);
   auto session = co_await context.sessions.resolve(call, args.session);
   session->touch();
   sandbox::FileInfo stored;
   try {
+    if (by_ticket) co_return co_await give_ticket(context, *session, args, std::move(target));
     stored = co_await store(context, *session, args, std::move(target));
   } catch (const sandbox::FileError& failure) {
     throw ToolError(failure.what());
@@ -84,8 +118,9 @@ awaitable<mcp::CallToolResult> upload(Context& context, mcp::Call& call, Args ar
 
 }  // namespace
 
-mcp::Tool upload_file(Sessions& sessions, boost::asio::thread_pool& pool, UploadPolicy policy) {
-  auto context = std::make_shared<Context>(Context{sessions, pool, std::move(policy)});
+mcp::Tool upload_file(Sessions& sessions, boost::asio::thread_pool& pool, UploadPolicy policy,
+                      Tickets& tickets) {
+  auto context = std::make_shared<Context>(Context{sessions, pool, std::move(policy), tickets});
   return mcp::make_tool<Args>(tool_info("upload_file"), [context](mcp::Call& call, Args args) {
     return upload(*context, call, std::move(args));
   });

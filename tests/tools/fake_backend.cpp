@@ -235,11 +235,17 @@ void World::wait(awaitable<void> work) {
   if (failure) std::rethrow_exception(failure);
 }
 
+tools::TicketLimits World::ticket_limits() const {
+  tools::TicketLimits limits;
+  limits.upload_bytes = upload_max;
+  return limits;
+}
+
 std::vector<mcp::Tool> World::tools() {
   tools::UploadPolicy uploads;
   uploads.max_bytes = upload_max;
   if (!upload_root.empty()) uploads.roots.push_back(fs::canonical(upload_root));
-  return tools::all(sessions, pool, uploads);
+  return tools::all(sessions, pool, uploads, tickets);
 }
 
 awaitable<mcp::CallToolResult> World::call(mcp::Call& call, const std::string& name,

@@ -125,9 +125,11 @@ class World {
   Backend backend;
   sandbox::SessionStore store;
   tools::Sessions sessions;
+  tools::Tickets tickets{sessions, ticket_limits()};
   mcp::Peer peer;
 
  private:
+  tools::TicketLimits ticket_limits() const;
   template <class T>
   static awaitable<void> keep(awaitable<T> work, std::optional<T>& result) {
     result.emplace(co_await std::move(work));
