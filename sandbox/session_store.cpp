@@ -8,67 +8,20 @@
 #include <algorithm>
 #include <boost/describe.hpp>
 #include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <limits>
-#include <sstream>
 
 #include "sandbox/remove_tree.hpp"
-#include "sandbox/tree_size.hpp"
+#include "sandbox/state_files.hpp"
 #include "schemas/codec.hpp"
 
 namespace sandbox {
 
 namespace fs = std::filesystem;
-namespace json = boost::json;
-
+BOOST_DESCRIBE_STRUCT(ImageRecord, (), (number, generation, execution, current, bytes, seal, lost))
 BOOST_DESCRIBE_STRUCT(SessionRecord, (),
-                      (id, principal, name, python, network, generation, created, used))
+                      (id, principal, name, python, network, generation, created, used, image,
+                       ended, conversation))
 
 namespace {
-
-constexpr std::uintmax_t kMaxRecord = 64 << 10;
-
-[[noreturn]] void fail(const std::string& what, const fs::path& path, int error) {
-  std::string advice;
-  if (error == ENOSPC || error == EDQUOT) advice = " Free some space; nothing was changed.";
-  if (error == EROFS || error == EACCES || error == EPERM)
-    advice = " Make it writable for this user, or choose another place with --state-dir.";
-  if (error == ENOTDIR || error == ENOENT || error == ELOOP || error == ENAMETOOLONG)
-    advice = " Choose another place with --state-dir.";
-  throw StoreError("Cannot " + what + " " + path.string() + ": " + std::strerror(error) + "." +
-                   advice);
-}
-
-void make_private_directory(const fs::path& path) {
-  if (mkdir(path.c_str(), 0700) == 0) return;
-  if (errno != EEXIST) fail("create", path, errno);
-  struct stat info;
-  if (lstat(path.c_str(), &info) != 0) fail("use", path, errno);
-  if (!S_ISDIR(info.st_mode)) fail("use", path, ENOTDIR);
-  if (info.st_uid != geteuid())
-    throw StoreError("The state directory " + path.string() +
-                     " belongs to another user. Choose another place with --state-dir.");
-}
-
-void make_private_directories(const fs::path& path) {
-  if (path.has_parent_path() && path != path.root_path() && !fs::exists(path.parent_path())) {
-    std::error_code failed;
-    fs::create_directories(path.parent_path(), failed);
-    if (failed) fail("create", path.parent_path(), failed.value());
-  }
-  make_private_directory(path);
-}
-
-// Who sweeps holds a lock for a moment to see whether anybody has it.
-bool try_lock(int fd) {
-  constexpr int kAttempts = 5;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    if (attempt > 0) usleep(10'000);
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
-  }
-  return false;
-}
 
 // -1: there is none, so nobody can hold it.
 int lock_of(const fs::path& directory) {
@@ -83,45 +36,16 @@ bool in_use(const fs::path& directory) {
   return held;
 }
 
-int open_lock(const fs::path& directory) {
-  fs::path path = directory / "lock";
-  int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) fail("open", path, errno);
-  return fd;
-}
-
-void write_synced(const fs::path& path, const std::string& text) {
-  int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) fail("write", path, errno);
-  ssize_t written = write(fd, text.data(), text.size());
-  int error = written < 0 ? errno : written != static_cast<ssize_t>(text.size()) ? ENOSPC : 0;
-  if (!error && fsync(fd) != 0) error = errno;
-  close(fd);
-  if (!error) return;
-  unlink(path.c_str());
-  fail("write", path, error);
-}
-
 void write_record(const fs::path& directory, const SessionRecord& record) {
-  fs::path aside = directory / "session.json.new";
-  write_synced(aside, json::serialize(schemas::encode(record)) + "\n");
-  fs::path path = directory / "session.json";
-  if (rename(aside.c_str(), path.c_str()) != 0) fail("write", path, errno);
+  write_json(directory / "session.json", schemas::encode(record));
 }
 
 // nullopt for anything that is not a whole, sound record of this very directory.
 std::optional<SessionRecord> read_record(const fs::path& directory) {
-  std::error_code absent;
-  fs::path path = directory / "session.json";
-  if (fs::file_size(path, absent) > kMaxRecord || absent) return std::nullopt;
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  boost::system::error_code malformed;
-  json::value value = json::parse(text.str(), malformed);
-  if (malformed) return std::nullopt;
+  auto value = read_json(directory / "session.json");
+  if (!value) return std::nullopt;
   try {
-    auto record = schemas::decode<SessionRecord>(value);
+    auto record = schemas::decode<SessionRecord>(*value);
     if (record.id != directory.filename()) return std::nullopt;
     return record;
   } catch (const schemas::DecodeError&) {
@@ -129,22 +53,23 @@ std::optional<SessionRecord> read_record(const fs::path& directory) {
   }
 }
 
-bool is_id(const std::string& text) {
-  auto fits = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
-  return !text.empty() && text.size() <= 64 && std::ranges::all_of(text, fits);
-}
-
-std::uint64_t size_of(const fs::path& directory) {
-  int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0) return 0;
-  std::uint64_t size = tree_size(fd, std::numeric_limits<std::uint64_t>::max());
-  close(fd);
-  return size;
-}
-
 std::int64_t modified(const fs::path& path) {
   struct stat info;
   return lstat(path.c_str(), &info) == 0 ? info.st_mtime : 0;
+}
+
+// What a process left that died while it froze or restored a kernel.
+void remove_leftovers(const SessionLease& lease) {
+  std::vector<fs::path> leftovers;
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(lease.directory, failed)) {
+    std::string name = entry.path().filename();
+    const auto& image = lease.record.image;
+    bool named = image && entry.path() == lease.image(image->number);
+    bool leftover = name.starts_with("image.") || name.starts_with("workspace.");
+    if (leftover && !named) leftovers.push_back(entry.path());
+  }
+  for (const fs::path& path : leftovers) remove_tree(path);
 }
 
 // The record goes first: without it the directory is no session any more, whatever fails after.
@@ -213,6 +138,7 @@ SessionStore::Lookup SessionStore::open_directory(const fs::path& directory,
   std::error_code absent;
   if (!record || !fs::is_directory(fs::symlink_status(lease.workspace(), absent))) return lookup;
   lease.record = std::move(*record);
+  remove_leftovers(lease);
   lookup.state = Lookup::State::leased;
   lookup.lease.emplace(std::move(lease));
   return lookup;
@@ -227,6 +153,14 @@ SessionStore::Lookup SessionStore::open_named(const std::string& principal,
                                               const std::string& name) {
   for (const SessionRecord& record : list(principal))
     if (record.name == name) return open_directory(root_ / "sessions" / record.id, principal);
+  return {};
+}
+
+SessionStore::Lookup SessionStore::open_conversation(const std::string& principal,
+                                                     const std::string& conversation) {
+  for (const SessionRecord& record : list(principal))
+    if (record.conversation == conversation)
+      return open_directory(root_ / "sessions" / record.id, principal);
   return {};
 }
 

@@ -5,9 +5,11 @@
 //   <root>/sessions/<id>/session.json   the record
 //   <root>/sessions/<id>/lock           flock'ed by the process that runs the session
 //   <root>/sessions/<id>/workspace/     the session's files
+//   <root>/sessions/<id>/image.<n>/     its frozen kernel, if the record names it
 //
 // Everything below root is 0700: a session id is a secret. Crash-safe: a record is written aside,
-// synced and renamed; a directory without a readable record is an unfinished one and is swept.
+// synced and renamed; a directory without a readable record is an unfinished one and is swept, and
+// so is an image that the record does not name once somebody opens the session.
 // All functions block for a few small file operations; call them on a pool.
 
 #include <cstdint>
@@ -24,6 +26,17 @@ struct StoreError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// A session's frozen kernel on disk.
+struct ImageRecord {
+  int number = 0;        // of its directory, image.<number>
+  int generation = 0;    // of the kernel that was frozen
+  int execution = 0;     // the last one whose effects are in it; 0: none
+  bool current = false;  // nothing has run since: waking from it loses nothing
+  std::uint64_t bytes = 0;
+  std::string seal;               // its fingerprint(): another image in its place is refused
+  std::vector<std::string> lost;  // what was not carried; readable, few
+};
+
 struct SessionRecord {
   std::string id;         // [a-z0-9-], unguessable
   std::string principal;  // whom it belongs to
@@ -32,6 +45,11 @@ struct SessionRecord {
   bool network = false;
   int generation = 0;                  // kernel starts so far
   std::int64_t created = 0, used = 0;  // seconds since the epoch
+  std::optional<ImageRecord> image;
+  // What became of the last kernel, where the image does not say it: "was stopped, …".
+  std::optional<std::string> ended;
+  // A hash of what the calls that mean this session have in common; they find it by that.
+  std::optional<std::string> conversation;
 };
 
 // A session's directory, held by this process until destroyed.
@@ -45,6 +63,9 @@ class SessionLease {
   SessionRecord record;
   std::filesystem::path directory;
   std::filesystem::path workspace() const { return directory / "workspace"; }
+  std::filesystem::path image(int number) const {
+    return directory / ("image." + std::to_string(number));
+  }
 
  private:
   friend class SessionStore;
@@ -65,10 +86,11 @@ class SessionStore {
     State state = State::absent;
     std::optional<SessionLease> lease;  // when leased
   };
-  // The principal's session with this id (or, second form, this name), locked for this process.
-  // busy: another process runs it.
+  // The principal's session with this id (or this name, or of this conversation), locked for this
+  // process. busy: another process runs it.
   Lookup open(const std::string& principal, const std::string& id);
   Lookup open_named(const std::string& principal, const std::string& name);
+  Lookup open_conversation(const std::string& principal, const std::string& conversation);
 
   // Rewrites the record. Throws StoreError; the old record then still stands.
   void save(const SessionLease& lease);
