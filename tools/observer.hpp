@@ -8,6 +8,7 @@
 #include <string>
 
 #include "sandbox/execution.hpp"
+#include "sandbox/sandbox.hpp"
 
 namespace tools {
 
@@ -28,7 +29,8 @@ class Observer {
   virtual ~Observer() = default;
   virtual void execution_ended(const ExecutionReport& report) = 0;
   virtual void kernel_started(const std::string& principal, const std::string& session,
-                              std::chrono::milliseconds took) = 0;
+                              sandbox::Start how, std::chrono::milliseconds took) = 0;
+  // `cause` as lost kernels are explained to their users: "SIGSEGV (…)", "was idle for …".
   virtual void kernel_ended(const std::string& session, const std::string& cause) = 0;
 };
 
