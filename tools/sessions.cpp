@@ -197,6 +197,11 @@ void Sessions::admit_kernel(const std::string& principal) const {
                             "). Close a session with close_session; list_sessions shows yours.");
 }
 
+std::size_t Sessions::kernels() const {
+  return std::count_if(by_handle_.begin(), by_handle_.end(),
+                       [](const auto& entry) { return entry.second->takes_kernel(); });
+}
+
 std::string Sessions::names(const std::string& principal) const {
   auto own = live(principal);
   if (own.empty()) return "You have no open sessions. ";

@@ -81,6 +81,10 @@ class Sessions {
 
   const SessionPolicy& policy() const { return policy_; }
 
+  // Of this process, whosever they are: for the metrics.
+  std::size_t held() const { return by_handle_.size(); }
+  std::size_t kernels() const;
+
  private:
   enum class Held { absent, elsewhere, here };
   struct Opened {
