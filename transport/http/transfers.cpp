@@ -77,6 +77,18 @@ void refuse_partial_or_encoded(const Request& request) {
     throw TransferError(415, "Content-Encoding: send the bytes as they are. Nothing was stored.");
 }
 
+// Fills the buffer, if so much comes; what arrives in small pieces is written in large ones.
+awaitable<std::size_t> fill(Exchange& exchange, std::vector<char>& buffer) {
+  std::size_t size = 0;
+  while (size < buffer.size()) {
+    std::span<char> rest(buffer.data() + size, buffer.size() - size);
+    std::size_t count = co_await exchange.read(rest);
+    if (count == 0) break;
+    size += count;
+  }
+  co_return size;
+}
+
 awaitable<std::string> receive(Service& service, Exchange& exchange) {
   Slot slot(service.running, service.at_once);
   refuse_partial_or_encoded(exchange.request());
@@ -85,7 +97,7 @@ awaitable<std::string> receive(Service& service, Exchange& exchange) {
   auto upload = co_await service.transfers.upload(std::move(ticket), size);
   std::vector<char> buffer(kChunk);
   for (;;) {
-    std::size_t count = co_await exchange.read(buffer);
+    std::size_t count = co_await fill(exchange, buffer);
     if (count == 0) break;
     std::string_view part(buffer.data(), count);
     co_await upload->write(part);
