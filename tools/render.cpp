@@ -18,13 +18,6 @@ using sandbox::PythonError;
 using sandbox::Text;
 using Status = Execution::Status;
 
-namespace {
-
-// Of a result's _meta, whose members are no text that RenderLimits counts.
-constexpr std::size_t kMaxListed = 50;
-constexpr std::size_t kMaxTypes = 8;
-constexpr std::size_t kMaxTypeName = 80;
-
 std::string_view status_name(Status status) {
   switch (status) {
     case Status::queued:
@@ -48,6 +41,13 @@ std::string_view status_name(Status status) {
   }
   return "";
 }
+
+namespace {
+
+// Of a result's _meta, whose members are no text that RenderLimits counts.
+constexpr std::size_t kMaxListed = 50;
+constexpr std::size_t kMaxTypes = 8;
+constexpr std::size_t kMaxTypeName = 80;
 
 std::string seconds(std::chrono::steady_clock::duration time) {
   char text[32];

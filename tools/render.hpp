@@ -18,4 +18,7 @@ struct RenderLimits {
 // and images), what went wrong, and how to go on. isError unless it is running or ended well.
 mcp::CallToolResult render(const Session& session, const Run& run, const RenderLimits& limits = {});
 
+// "ok", "timed_out": as results, logs, metrics and the audit file have it.
+std::string_view status_name(Execution::Status status);
+
 }  // namespace tools
