@@ -160,6 +160,7 @@ void Connection::finish_request() {
   }
   if (service_.stopping) keep_ = false;
   writing_.reset();
+  left_.reset();
   parser_.reset();
   request_ = Request();
   stage_ = Stage::none;

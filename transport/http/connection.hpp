@@ -95,6 +95,7 @@ class Connection final : public Exchange {
   async::TaskGroup watching_;
   async::Changed gone_changed_;
   std::optional<async::Turn> writing_;  // while streaming
+  std::optional<std::uint64_t> left_;   // to stream, where the length was told
   Stage stage_ = Stage::none;           // of the response
   int status_ = 0;
   int body_failure_ = 0;  // 0: none so far

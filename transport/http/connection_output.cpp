@@ -4,6 +4,7 @@
 
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/status.hpp>
+#include <charconv>
 #include <ctime>
 
 #include "transport/http/connection.hpp"
@@ -36,6 +37,17 @@ std::string one_line(std::string value) {
   return value;
 }
 
+// What a response says of its length itself; its body then needs no chunks.
+std::optional<std::uint64_t> told_length(const Response& response) {
+  for (const auto& [name, value] : response.headers) {
+    std::uint64_t length = 0;
+    const char* last = value.data() + value.size();
+    bool same = !NameLess()(name, "Content-Length") && !NameLess()("Content-Length", name);
+    if (same && std::from_chars(value.data(), last, length).ptr == last) return length;
+  }
+  return std::nullopt;
+}
+
 bool has_no_body(int status) { return status < 200 || status == 204 || status == 304; }
 
 }  // namespace
@@ -52,7 +64,7 @@ std::string Connection::head_of(const Response& response, std::optional<std::siz
   for (const auto& [name, value] : response.headers) add(name, value);
   for (const auto& [name, value] : request_.response_headers) add(name, value);
   if (length && !has_no_body(response.status)) add("Content-Length", std::to_string(*length));
-  if (!length && !parser_->http_1_0()) add("Transfer-Encoding", "chunked");
+  if (!length && !left_ && !parser_->http_1_0()) add("Transfer-Encoding", "chunked");
   if (!keep_ || service_.stopping) add("Connection", "close");
   return head + "\r\n";
 }
@@ -72,6 +84,7 @@ awaitable<void> Connection::begin(Response head) {
   bool full = service_.counters.streams >= service_.limits.streams;
   if (full) {
     ++service_.counters.dropped;
+    keep_ = false;
     Response busy = plain(503, "Too many streams are open. Close some, or try again later.");
     busy.headers.emplace_back("Retry-After", "5");
     co_await reply(std::move(busy));
@@ -79,13 +92,15 @@ awaitable<void> Connection::begin(Response head) {
     co_return;
   }
   skip_body();
-  if (parser_->http_1_0()) keep_ = false;
+  left_ = told_length(head);
+  bool is_head = request_.method == "HEAD";
+  if (!left_ && (parser_->http_1_0() || is_head)) keep_ = false;
   std::string text = head_of(head, std::nullopt);
   Parts parts = {text, "", ""};
-  if (request_.method == "HEAD") {
+  if (is_head) {
     stage_ = Stage::over;
     co_await send(parts);
-    set_gone();
+    if (!left_) set_gone();
     co_return;
   }
   stage_ = Stage::streaming;
@@ -99,11 +114,13 @@ awaitable<bool> Connection::write(std::string_view part) {
   if (stage_ != Stage::streaming || dropped_) co_return false;
   if (part.empty()) co_return true;  // as a chunk it would be the last one
   auto turn = co_await writing_->take();
+  if (left_) part = part.substr(0, *left_);
+  if (left_) *left_ -= part.size();
   char size[32];
   std::snprintf(size, sizeof(size), "%zx\r\n", part.size());
   Parts chunk = {size, part, "\r\n"};
   Parts bare = {part, "", ""};
-  if (parser_->http_1_0()) chunk = bare;
+  if (parser_->http_1_0() || left_) chunk = bare;
   bool sent = co_await send(chunk);
   co_return sent;
 }
@@ -113,7 +130,8 @@ awaitable<void> Connection::end() {
   auto turn = co_await writing_->take();
   stage_ = Stage::over;
   --service_.counters.streams;
-  Parts last = {parser_->http_1_0() ? "" : "0\r\n\r\n", "", ""};
+  if (left_ && *left_ > 0) keep_ = false;
+  Parts last = {parser_->http_1_0() || left_ ? "" : "0\r\n\r\n", "", ""};
   co_await send(last);
 }
 
