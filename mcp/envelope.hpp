@@ -17,6 +17,7 @@ inline constexpr std::string_view kProtocolVersionKey = "io.modelcontextprotocol
 inline constexpr std::string_view kClientCapabilitiesKey =
     "io.modelcontextprotocol/clientCapabilities";
 inline constexpr std::string_view kLogLevelKey = "io.modelcontextprotocol/logLevel";
+inline constexpr std::string_view kSubscriptionIdKey = "io.modelcontextprotocol/subscriptionId";
 inline constexpr std::string_view kServerInfoKey = "io.modelcontextprotocol/serverInfo";
 
 // A JSON-RPC id that we can echo as it came: a string, or an integer of 64 bits. (A fractional or

@@ -11,12 +11,14 @@ namespace mcp {
 // One row of the method table.
 struct Server::Method {
   enum class Since { both, legacy, modern };  // the eras that have it
-  enum class Needs { nothing, resources };    // the capability that must have been offered
+  // What must have been offered.
+  enum class Needs { nothing, resources, resource_changes, changes, prompts, completion };
 
   awaitable<boost::json::object> (*run)(Server&, Request&);
   Since eras;
   Caching caching = Caching::none;
   Needs needs = Needs::nothing;
+  bool asks = false;  // may be answered with `input_required`
 };
 
 }  // namespace mcp

@@ -9,6 +9,7 @@
 
 #include "async/async.hpp"
 #include "mcp/era.hpp"
+#include "mcp/hub.hpp"
 #include "mcp/protocol.hpp"
 
 namespace mcp {
@@ -32,6 +33,10 @@ class Outbox {
 
   // Whether requests of our own (legacy elicitation) can reach the client this way.
   virtual bool carries_requests() const = 0;
+
+  // Ends the connection but not the request: the client comes back for the rest of the stream (MCP
+  // 2025-11-25, Streamable HTTP, "Resumability"). Does nothing where that is not possible.
+  virtual void hang_up() {}
 };
 
 // One client as the server knows it: what a legacy `initialize` settled, and the calls in flight.
@@ -57,6 +62,9 @@ struct Peer {
   };
   std::optional<Legacy> legacy;  // set by `initialize`
   std::optional<LogLevel> log_level;
+  // What a legacy client is told outside its requests, by Server::announce. Kept while nothing can
+  // be sent (no GET stream is open). Made by the server when it is needed.
+  std::unique_ptr<Subscription> subscription;
 
   // By the id's JSON text. Shared with whoever emits a signal: the call may end, and so leave the
   // map, while its signal is being emitted.

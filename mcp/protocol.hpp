@@ -55,6 +55,15 @@ BOOST_DESCRIBE_STRUCT(ListParams, (), (cursor))
 
 // ---- resources ----
 
+struct Resource {
+  std::string uri;
+  std::string name;
+  std::optional<std::string> title;  // from 2025-06-18
+  std::optional<std::string> description;
+  std::optional<std::string> mimeType;
+};
+BOOST_DESCRIBE_STRUCT(Resource, (), (uri, name, title, description, mimeType))
+
 struct ResourceTemplate {
   std::string uriTemplate;
   std::string name;
@@ -65,7 +74,7 @@ struct ResourceTemplate {
 BOOST_DESCRIBE_STRUCT(ResourceTemplate, (), (uriTemplate, name, title, description, mimeType))
 
 struct ListResourcesResult {
-  std::vector<boost::json::object> resources;
+  std::vector<Resource> resources;
 };
 BOOST_DESCRIBE_STRUCT(ListResourcesResult, (), (resources))
 
@@ -92,6 +101,29 @@ struct ReadResourceResult {
 };
 BOOST_DESCRIBE_STRUCT(ReadResourceResult, (), (contents))
 
+// ---- subscriptions ----
+
+struct SubscribeParams {  // legacy; resources/unsubscribe has the same
+  std::string uri;
+};
+BOOST_DESCRIBE_STRUCT(SubscribeParams, (), (uri))
+
+// What a modern client wants to hear of, and in the acknowledgement what it will.
+struct Notifications {
+  std::optional<bool> toolsListChanged;
+  std::optional<bool> promptsListChanged;
+  std::optional<bool> resourcesListChanged;
+  std::optional<std::vector<std::string>> resourceSubscriptions;
+};
+BOOST_DESCRIBE_STRUCT(Notifications, (),
+                      (toolsListChanged, promptsListChanged, resourcesListChanged,
+                       resourceSubscriptions))
+
+struct ListenParams {
+  Notifications notifications;
+};
+BOOST_DESCRIBE_STRUCT(ListenParams, (), (notifications))
+
 // ---- tools ----
 
 struct ToolInfo {
@@ -114,14 +146,16 @@ struct CallToolParams {
 };
 BOOST_DESCRIBE_STRUCT(CallToolParams, (), (name, arguments))
 
-// One content block. `type` says which members are there: text {text}, image {data, mimeType}.
+// One content block. `type` says which members are there: text {text}, image and audio (from
+// 2025-03-26) {data, mimeType}, resource {resource}.
 struct Content {
   std::string type;
   std::optional<std::string> text;
   std::optional<std::string> data;  // base64: standard alphabet, padded, no line breaks
   std::optional<std::string> mimeType;
+  std::optional<ResourceContents> resource;
 };
-BOOST_DESCRIBE_STRUCT(Content, (), (type, text, data, mimeType))
+BOOST_DESCRIBE_STRUCT(Content, (), (type, text, data, mimeType, resource))
 
 inline Content text_content(std::string text) {
   Content content;
@@ -138,12 +172,105 @@ inline Content image_content(std::string base64, std::string mime_type) {
   return content;
 }
 
+inline Content audio_content(std::string base64, std::string mime_type) {
+  Content content = image_content(std::move(base64), std::move(mime_type));
+  content.type = "audio";
+  return content;
+}
+
+inline Content resource_content(ResourceContents contents) {
+  Content content;
+  content.type = "resource";
+  content.resource = std::move(contents);
+  return content;
+}
+
 struct CallToolResult {
   std::vector<Content> content;
   std::optional<bool> isError;
   std::optional<boost::json::object> _meta;
 };
 BOOST_DESCRIBE_STRUCT(CallToolResult, (), (content, isError, _meta))
+
+// ---- prompts ----
+
+struct PromptArgument {
+  std::string name;
+  std::optional<std::string> title;  // from 2025-06-18
+  std::optional<std::string> description;
+  std::optional<bool> required;
+};
+BOOST_DESCRIBE_STRUCT(PromptArgument, (), (name, title, description, required))
+
+struct PromptInfo {
+  std::string name;
+  std::optional<std::string> title;  // from 2025-06-18
+  std::optional<std::string> description;
+  std::vector<PromptArgument> arguments;
+};
+BOOST_DESCRIBE_STRUCT(PromptInfo, (), (name, title, description, arguments))
+
+struct ListPromptsResult {
+  std::vector<PromptInfo> prompts;
+};
+BOOST_DESCRIBE_STRUCT(ListPromptsResult, (), (prompts))
+
+struct GetPromptParams {
+  std::string name;
+  std::optional<boost::json::object> arguments;  // of strings
+};
+BOOST_DESCRIBE_STRUCT(GetPromptParams, (), (name, arguments))
+
+struct PromptMessage {
+  std::string role;  // user | assistant
+  Content content;
+};
+BOOST_DESCRIBE_STRUCT(PromptMessage, (), (role, content))
+
+struct GetPromptResult {
+  std::optional<std::string> description;
+  std::vector<PromptMessage> messages;
+};
+BOOST_DESCRIBE_STRUCT(GetPromptResult, (), (description, messages))
+
+// ---- completion ----
+
+struct Reference {
+  std::string type;  // ref/prompt {name} | ref/resource {uri: a template's}
+  std::optional<std::string> name;
+  std::optional<std::string> uri;
+};
+BOOST_DESCRIBE_STRUCT(Reference, (), (type, name, uri))
+
+struct CompleteArgument {
+  std::string name;
+  std::string value;  // as far as it has been typed
+};
+BOOST_DESCRIBE_STRUCT(CompleteArgument, (), (name, value))
+
+struct CompleteContext {
+  std::optional<boost::json::object> arguments;  // those already settled; strings
+};
+BOOST_DESCRIBE_STRUCT(CompleteContext, (), (arguments))
+
+struct CompleteParams {
+  Reference ref;
+  CompleteArgument argument;
+  std::optional<CompleteContext> context;  // from 2025-06-18
+};
+BOOST_DESCRIBE_STRUCT(CompleteParams, (), (ref, argument, context))
+
+struct Completion {
+  std::vector<std::string> values;  // at most 100
+  std::optional<std::size_t> total;
+  std::optional<bool> hasMore;
+};
+BOOST_DESCRIBE_STRUCT(Completion, (), (values, total, hasMore))
+
+struct CompleteResult {
+  Completion completion;
+};
+BOOST_DESCRIBE_STRUCT(CompleteResult, (), (completion))
 
 // ---- logging ----
 
@@ -165,11 +292,12 @@ BOOST_DESCRIBE_STRUCT(LoggingMessageParams, (), (level, logger, data))
 // ---- progress, cancellation ----
 
 struct ProgressParams {
-  boost::json::value progressToken;    // string or integer, as the client gave it
-  boost::json::value progress;         // number
+  boost::json::value progressToken;  // string or integer, as the client gave it
+  boost::json::value progress;       // number
+  std::optional<boost::json::value> total;
   std::optional<std::string> message;  // from 2025-03-26
 };
-BOOST_DESCRIBE_STRUCT(ProgressParams, (), (progressToken, progress, message))
+BOOST_DESCRIBE_STRUCT(ProgressParams, (), (progressToken, progress, total, message))
 
 struct CancelledParams {
   boost::json::value requestId;
@@ -177,7 +305,7 @@ struct CancelledParams {
 };
 BOOST_DESCRIBE_STRUCT(CancelledParams, (), (requestId, reason))
 
-// ---- elicitation ----
+// ---- what a server may ask of its client ----
 
 // A question to the user in form mode: one flat object schema (2.12).
 struct ElicitParams {
@@ -193,6 +321,45 @@ struct ElicitResult {
 };
 BOOST_DESCRIBE_STRUCT(ElicitResult, (), (action, content))
 
+struct SamplingMessage {
+  std::string role;  // user | assistant
+  Content content;   // text, image or audio
+};
+BOOST_DESCRIBE_STRUCT(SamplingMessage, (), (role, content))
+
+struct CreateMessageParams {
+  std::vector<SamplingMessage> messages;
+  std::optional<std::string> systemPrompt;
+  int maxTokens;
+};
+BOOST_DESCRIBE_STRUCT(CreateMessageParams, (), (messages, systemPrompt, maxTokens))
+
+struct CreateMessageResult {
+  std::string role;
+  boost::json::value content;  // one block; from 2025-11-25 also an array of them
+  std::string model;
+  std::optional<std::string> stopReason;
+};
+BOOST_DESCRIBE_STRUCT(CreateMessageResult, (), (role, content, model, stopReason))
+
+struct Root {
+  std::string uri;
+  std::optional<std::string> name;
+};
+BOOST_DESCRIBE_STRUCT(Root, (), (uri, name))
+
+struct ListRootsResult {
+  std::vector<Root> roots;
+};
+BOOST_DESCRIBE_STRUCT(ListRootsResult, (), (roots))
+
+// One of the above: a request of its own to a legacy client, part of a result to a modern one.
+struct InputRequest {
+  std::string method;
+  boost::json::object params;
+};
+BOOST_DESCRIBE_STRUCT(InputRequest, (), (method, params))
+
 // ---- input_required (2026-07-28) ----
 
 // What the client adds to the params of a request that it makes again.
@@ -202,16 +369,10 @@ struct RetryParams {
 };
 BOOST_DESCRIBE_STRUCT(RetryParams, (), (requestState, inputResponses))
 
-struct InputRequest {
-  std::string method;
-  ElicitParams params;
-};
-BOOST_DESCRIBE_STRUCT(InputRequest, (), (method, params))
-
 struct InputRequiredResult {
   std::string resultType = "input_required";
-  boost::json::object inputRequests;  // name -> InputRequest
-  std::string requestState;
+  std::optional<boost::json::object> inputRequests;  // name -> InputRequest
+  std::optional<std::string> requestState;
 };
 BOOST_DESCRIBE_STRUCT(InputRequiredResult, (), (resultType, inputRequests, requestState))
 

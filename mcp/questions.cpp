@@ -28,8 +28,10 @@ std::string new_token() {
 }
 
 std::size_t size_of(const Question& question) {
-  return json::serialize(question.arguments).size() +
-         json::serialize(question.params.requestedSchema).size() + question.state.size();
+  std::size_t bytes = json::serialize(question.params).size() + question.state.size();
+  for (const auto& [name, request] : question.requests)
+    bytes += name.size() + json::serialize(request.params).size();
+  return bytes;
 }
 
 }  // namespace
@@ -48,14 +50,14 @@ std::string Questions::open(Question question, Clock::time_point now) {
 }
 
 const Question* Questions::find(const std::string& token, const std::string& principal,
-                                const std::string& tool, const json::object& arguments,
+                                const std::string& method, const json::object& params,
                                 Clock::time_point now) {
   expire(now);
   auto found = open_.find(token);
   if (found == open_.end()) return nullptr;
   const Question& question = found->second.question;
   bool same =
-      question.principal == principal && question.tool == tool && question.arguments == arguments;
+      question.principal == principal && question.method == method && question.params == params;
   return same ? &question : nullptr;
 }
 

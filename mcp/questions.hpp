@@ -5,18 +5,18 @@
 #include <map>
 #include <string>
 
-#include "mcp/protocol.hpp"
+#include "mcp/inputs.hpp"
 
 namespace mcp {
 
-// A tool call that ended with a question to the user (modern era), waiting for the client to make
-// the same call again with the answer.
+// A request that ended with questions to the client (modern era), waiting for the client to make it
+// again with the answers.
 struct Question {
   std::string principal;
-  std::string tool;
-  boost::json::object arguments;
-  std::string state;  // the handler's own, never shown to the client
-  ElicitParams params;
+  std::string method;
+  boost::json::object params;  // without what differs from one try to the next
+  std::string state;           // the handler's own, never shown to the client
+  InputRequests requests;
 };
 
 // The open questions by their token (the wire's `requestState`): 128 random bits. The client only
@@ -27,15 +27,15 @@ class Questions {
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::minutes kLifetime{30};
   static constexpr std::size_t kMaxOpen = 256;
-  static constexpr std::size_t kMaxBytes = 64 << 20;  // of all arguments and schemas together
+  static constexpr std::size_t kMaxBytes = 64 << 20;  // of all that is kept
 
   // Returns the new question's token.
   std::string open(Question question, Clock::time_point now = Clock::now());
 
-  // The question, if its call was this one. Unknown, expired, another principal's and another
-  // call's token are the same to the caller: nullptr.
+  // The question, if its request was this one. Unknown, expired, another principal's and another
+  // request's token are the same to the caller: nullptr.
   const Question* find(const std::string& token, const std::string& principal,
-                       const std::string& tool, const boost::json::object& arguments,
+                       const std::string& method, const boost::json::object& params,
                        Clock::time_point now = Clock::now());
 
   // Removes and returns it: a token is good for one answer.

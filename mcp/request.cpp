@@ -23,13 +23,6 @@ json::value as_number(double value) {
   return value;
 }
 
-// `elicitation: {}` means form mode only (2025-11-25, "Capabilities").
-bool has_form_elicitation(const json::object& capabilities) {
-  const json::value* found = capabilities.if_contains("elicitation");
-  const json::object* modes = found ? found->if_object() : nullptr;
-  return modes && (modes->contains("form") || !modes->contains("url"));
-}
-
 // Registers a request of ours as long as its asker waits.
 class Registered {
  public:
@@ -60,38 +53,25 @@ void withdraw(Outbox& out, std::int64_t id) {
 }
 
 // A client that refuses, errs or answers nonsense has not answered.
-Answer answer_in(const json::object& response) {
+std::optional<json::object> result_in(const json::object& response, const InputRequest& request) {
   const json::value* result = response.if_contains("result");
-  if (!result) return Answer{};
+  if (!result) return std::nullopt;
   try {
-    return decode_answer(*result);
+    return checked_response(request, *result, request.method);
   } catch (const schemas::DecodeError&) {
-    return Answer{};
+    return std::nullopt;
   }
 }
 
 }  // namespace
 
-Answer decode_answer(const json::value& elicit_result) {
-  ElicitResult result = schemas::decode<ElicitResult>(elicit_result);
-  Answer answer;
-  if (result.action == "accept")
-    answer.action = Answer::Action::accept;
-  else if (result.action == "decline")
-    answer.action = Answer::Action::decline;
-  else if (result.action != "cancel")
-    throw schemas::DecodeError("action: expected one of accept decline cancel");
-  if (answer.action == Answer::Action::accept && result.content)
-    answer.content = std::move(*result.content);
-  return answer;
-}
-
-void RequestCall::progress(double progress, std::string message) {
+void RequestCall::progress(double progress, std::optional<double> total, std::string message) {
   bool grows = std::isfinite(progress) && (!last_progress_ || progress > *last_progress_);
   if (!wants_progress() || !grows || !request_.live()) return;
   ProgressParams params;
   params.progressToken = request_.envelope.progress_token;
   params.progress = as_number(progress);
+  if (total) params.total = as_number(*total);
   if (revision() >= Revision::v2025_03_26 && !message.empty()) params.message = std::move(message);
   json::object fields = schemas::encode(params).as_object();
   if (request_.out.offer(notification("notifications/progress", std::move(fields))))
@@ -114,35 +94,55 @@ void RequestCall::log(LogLevel level, std::string text) {
   request_.out.offer(notification("notifications/message", std::move(fields)));
 }
 
-bool RequestCall::can_ask() const {
-  if (!has_form_elicitation(request_.envelope.capabilities)) return false;
-  if (request_.era() == Era::modern) return true;
-  return revision() >= Revision::v2025_06_18 && request_.out.carries_requests();
+bool RequestCall::serves(std::string_view method) const {
+  if (!mcp::serves(request_.envelope.capabilities, method, revision())) return false;
+  return request_.era() == Era::modern || request_.out.carries_requests();
 }
 
-awaitable<Answer> RequestCall::ask(ElicitParams question, std::string state,
-                                   std::chrono::milliseconds limit) {
-  if (revision() >= Revision::v2025_11_25) question.mode = "form";
-  bool modern = request_.era() == Era::modern;
-  if (!can_ask() && modern) {
-    json::object elicitation, required, data;
-    elicitation["form"].emplace_object();
-    required["elicitation"] = std::move(elicitation);
-    data["requiredCapabilities"] = std::move(required);
+void RequestCall::expect_served(const InputRequests& requests) const {
+  if (request_.era() == Era::modern) {
+    json::object missing = lacking(request_.envelope.capabilities, requests, revision());
+    if (missing.empty()) return;
+    std::string names;
+    for (const auto& one : missing) names += (names.empty() ? "" : ", ") + std::string(one.key());
+    json::object data;
+    data["requiredCapabilities"] = std::move(missing);
     throw Error(ErrorCode::missing_client_capability,
-                "This call has to ask the user, which this client does not offer", std::move(data));
+                "This request needs what the client does not offer: " + names, std::move(data));
   }
-  if (!can_ask()) throw ToolError("This client cannot ask its user.");
-  if (modern) throw InputRequired{std::move(question), std::move(state)};
-  Answer answer = co_await ask_now(std::move(question), limit);
-  co_return answer;
+  for (const auto& [name, request] : requests) {
+    if (serves(request.method)) continue;
+    if (request.method == "elicitation/create") throw ToolError("This client cannot ask its user.");
+    throw ToolError("This client does not serve " + request.method + ".");
+  }
 }
 
-awaitable<Answer> RequestCall::ask_now(ElicitParams question, std::chrono::milliseconds limit) {
+awaitable<InputResponses> RequestCall::ask(InputRequests requests, std::optional<std::string> state,
+                                           std::chrono::milliseconds limit) {
+  expect_served(requests);
+  for (auto& [name, request] : requests)
+    if (request.method == "elicitation/create" && revision() >= Revision::v2025_11_25)
+      request.params["mode"] = "form";
+  InputResponses responses;
+  if (request_.era() == Era::modern) {
+    std::optional<InputResponses> given;
+    if (!state) given = read_responses(requests, request_.responses);
+    if (!given) throw InputRequired{std::move(requests), std::move(state)};
+    co_return std::move(*given);
+  }
+  for (auto& [name, request] : requests) {
+    std::optional<json::object> result = co_await ask_now(request, limit);
+    if (result) responses[name] = std::move(*result);
+  }
+  co_return responses;
+}
+
+awaitable<std::optional<json::object>> RequestCall::ask_now(InputRequest request,
+                                                            std::chrono::milliseconds limit) {
   auto executor = co_await boost::asio::this_coro::executor;
   Peer::Asked asked(executor);
   Registered registered(request_.peer, asked);
-  json::object message = notification("elicitation/create", schemas::encode(question).as_object());
+  json::object message = notification(request.method, request.params);
   message["id"] = registered.id();
   bool answered = false;
   auto asking = exchange(request_.out, std::move(message), asked);
@@ -153,9 +153,9 @@ awaitable<Answer> RequestCall::ask_now(ElicitParams question, std::chrono::milli
     throw;
   }
   if (!answered) withdraw(request_.out, registered.id());
-  Answer answer;
-  if (answered) answer = answer_in(*asked.response);
-  co_return answer;
+  std::optional<json::object> result;
+  if (answered) result = result_in(*asked.response, request);
+  co_return result;
 }
 
 }  // namespace mcp

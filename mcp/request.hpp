@@ -19,8 +19,11 @@ struct Request {
   Outbox& out;
   std::shared_ptr<Peer::InFlight> running;
   Envelope envelope;
-  std::string tool;       // the one that is called, for the log
+  std::string subject;    // the tool or prompt it is about, for the log
   bool answered = false;  // nothing may be sent for it any more
+  // Modern: the answers that came with it, to questions that left a state here, or to any others.
+  std::optional<Resumed> resumed;
+  boost::json::object responses;
 
   Revision revision() const { return envelope.revision; }
   Era era() const { return era_of(envelope.revision); }
@@ -28,7 +31,7 @@ struct Request {
   bool live() const { return !answered && !running->cancelled; }
 };
 
-// What the tool behind a request sees of it. `logger` names us in log messages. Both outlive it.
+// What the handler behind a request sees of it. `logger` names us in log messages. Both outlive it.
 class RequestCall final : public Call {
  public:
   RequestCall(Request& request, const std::string& logger) : request_(request), logger_(logger) {}
@@ -38,27 +41,24 @@ class RequestCall final : public Call {
   const boost::json::object& meta() const override { return request_.envelope.meta; }
 
   bool wants_progress() const override { return !request_.envelope.progress_token.is_null(); }
-  void progress(double progress, std::string message) override;
+  void progress(double progress, std::optional<double> total, std::string message) override;
   void log(LogLevel level, std::string text) override;
 
-  bool can_ask() const override;
-  awaitable<Answer> ask(ElicitParams question, std::string state,
-                        std::chrono::milliseconds limit) override;
-  const std::optional<Resumed>& resumed() const override { return resumed_; }
-
-  void resume(Resumed resumed) { resumed_ = std::move(resumed); }
+  bool serves(std::string_view method) const override;
+  awaitable<InputResponses> ask(InputRequests requests, std::optional<std::string> state,
+                                std::chrono::milliseconds limit) override;
+  const std::optional<Resumed>& resumed() const override { return request_.resumed; }
+  void hang_up() override { request_.out.hang_up(); }
 
  private:
   std::optional<LogLevel> threshold() const;
-  awaitable<Answer> ask_now(ElicitParams question, std::chrono::milliseconds limit);
+  void expect_served(const InputRequests& requests) const;
+  awaitable<std::optional<boost::json::object>> ask_now(InputRequest request,
+                                                        std::chrono::milliseconds limit);
 
   Request& request_;
   const std::string& logger_;
   std::optional<double> last_progress_;
-  std::optional<Resumed> resumed_;
 };
-
-// The answer that an ElicitResult holds. Throws DecodeError.
-Answer decode_answer(const boost::json::value& elicit_result);
 
 }  // namespace mcp

@@ -1,5 +1,5 @@
 // From a message to its answer: batches, ids in flight, cancellation, and the one place where a
-// failure becomes an error. The methods themselves are in server_methods.cpp and server_tools.cpp.
+// failure becomes an error. The methods themselves are in the files server_*.cpp.
 
 #include "mcp/server.hpp"
 
@@ -91,20 +91,25 @@ json::object failed(const Request& request, const ResourceNotFound& failure) {
 
 // A defect of ours, or a world that fails us: the log gets the cause, the client that it happened.
 json::object failed(const Request& request, const char* what) {
-  spdlog::error("{} {}: {}", request.method, request.tool, what);
-  std::string subject = request.tool.empty() ? request.method : request.tool;
+  spdlog::error("{} {}: {}", request.method, request.subject, what);
+  std::string subject = request.subject.empty() ? request.method : request.subject;
   return error_reply(request.id, ErrorCode::internal_error,
                      subject + " failed inside the server; its log says why");
 }
 
 }  // namespace
 
+Server::Server(Implementation self, std::string instructions, Offer offer)
+    : self_(std::move(self)), instructions_(std::move(instructions)), offer_(std::move(offer)) {
+  for (const Tool& tool : offer_.tools) {
+    std::vector<Mirror> mirrors = mirrors_in(tool.info.inputSchema);
+    if (!mirrors.empty()) mirrors_[tool.info.name] = std::move(mirrors);
+  }
+}
+
 Server::Server(Implementation self, std::string instructions, std::vector<Tool> tools,
                Resources* resources)
-    : self_(std::move(self)),
-      instructions_(std::move(instructions)),
-      tools_(std::move(tools)),
-      resources_(resources) {}
+    : Server(std::move(self), std::move(instructions), Offer{std::move(tools), {}, resources}) {}
 
 json::object Server::refusal(ErrorCode code, std::string_view text) {
   return error_reply(nullptr, code, text);
@@ -226,13 +231,23 @@ awaitable<json::value> Server::serve(Request request) {
     request.envelope = read_envelope(request.params, request.peer);
     if (request.params.is_null()) request.params.emplace_object();
     const Method& method = method_for(request);
-    json::object result = co_await method.run(*this, request);
-    complete(result, request.revision(), method.caching, self_);
+    std::optional<json::object> unanswered;
+    if (method.asks && request.era() == Era::modern) unanswered = take_answers(request);
+    Caching caching = unanswered ? Caching::none : method.caching;
+    json::object result = std::move(unanswered).value_or(json::object());
+    if (result.empty()) result = co_await method.run(*this, request);
+    complete(result, request.revision(), caching, self_);
+    reply = result_reply(request.id, std::move(result));
+  } catch (const InputRequired& asked) {
+    json::object result = input_required(request, asked);
+    complete(result, request.revision(), Caching::none, self_);
     reply = result_reply(request.id, std::move(result));
   } catch (const Error& failure) {
     reply = error_reply(request.id, failure.code, failure.what(), failure.data);
   } catch (const ResourceNotFound& failure) {
     reply = failed(request, failure);
+  } catch (const ToolError& failure) {  // of what is no tool
+    reply = error_reply(request.id, ErrorCode::internal_error, failure.what());
   } catch (const std::exception& failure) {
     if (!cancelled(state)) reply = failed(request, failure.what());
   } catch (...) {

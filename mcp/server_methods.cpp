@@ -46,22 +46,49 @@ awaitable<json::object> Server::typed(Server& self, Request& request) {
 
 const std::map<std::string_view, Server::Method>& Server::methods() {
   using enum Method::Since;
+  using Needs = Method::Needs;
   constexpr Caching kNone = Caching::none;
   constexpr Caching kForEveryone = Caching::for_everyone;
-  constexpr Method::Needs kResources = Method::Needs::resources;
+  constexpr Caching kOnlyNow = Caching::only_now;
+  constexpr bool kAsks = true;
   static const std::map<std::string_view, Method> table{
       {"initialize", {&typed<&Server::initialize>, legacy}},
       {"ping", {&typed<&Server::ping>, legacy}},
       {"logging/setLevel", {&typed<&Server::set_level>, legacy}},
       {"server/discover", {&typed<&Server::discover>, modern, kForEveryone}},
       {"tools/list", {&typed<&Server::list_tools>, both, kForEveryone}},
-      {"tools/call", {&typed<&Server::call_tool>, both, kNone}},
-      {"resources/list", {&typed<&Server::list_resources>, both, kForEveryone, kResources}},
+      {"tools/call", {&typed<&Server::call_tool>, both, kNone, Needs::nothing, kAsks}},
+      {"resources/list", {&typed<&Server::list_resources>, both, kForEveryone, Needs::resources}},
       {"resources/templates/list",
-       {&typed<&Server::list_templates>, both, kForEveryone, kResources}},
-      {"resources/read", {&typed<&Server::read_resource>, both, Caching::only_now, kResources}},
+       {&typed<&Server::list_templates>, both, kForEveryone, Needs::resources}},
+      {"resources/read", {&typed<&Server::read_resource>, both, kOnlyNow, Needs::resources, kAsks}},
+      {"resources/subscribe", {&typed<&Server::subscribe>, legacy, kNone, Needs::resource_changes}},
+      {"resources/unsubscribe",
+       {&typed<&Server::unsubscribe>, legacy, kNone, Needs::resource_changes}},
+      {"subscriptions/listen", {&typed<&Server::listen>, modern, kNone, Needs::changes}},
+      {"prompts/list", {&typed<&Server::list_prompts>, both, kForEveryone, Needs::prompts}},
+      {"prompts/get", {&typed<&Server::get_prompt>, both, kNone, Needs::prompts, kAsks}},
+      {"completion/complete", {&typed<&Server::complete_argument>, both, kNone, Needs::completion}},
   };
   return table;
+}
+
+bool Server::offers(const Method& method) const {
+  switch (method.needs) {
+    case Method::Needs::nothing:
+      break;
+    case Method::Needs::resources:
+      return offer_.resources;
+    case Method::Needs::resource_changes:
+      return announces_resources();
+    case Method::Needs::changes:
+      return announces_anything();
+    case Method::Needs::prompts:
+      return !offer_.prompts.empty();
+    case Method::Needs::completion:
+      return static_cast<bool>(offer_.complete);
+  }
+  return true;
 }
 
 const Server::Method& Server::method_for(const Request& request) const {
@@ -71,7 +98,7 @@ const Server::Method& Server::method_for(const Request& request) const {
     const Method& method = found->second;
     Era other = method.eras == Method::Since::legacy ? Era::modern : Era::legacy;
     offered = method.eras == Method::Since::both || request.era() != other;
-    offered = offered && (method.needs == Method::Needs::nothing || resources_);
+    offered = offered && offers(method);
   }
   if (!offered)
     throw Error(ErrorCode::method_not_found,
@@ -79,10 +106,20 @@ const Server::Method& Server::method_for(const Request& request) const {
   return found->second;
 }
 
-json::object Server::capabilities() const {
+json::object Server::capabilities(Revision revision) const {
   json::object out;
-  out["tools"].emplace_object();
-  if (resources_) out["resources"].emplace_object();
+  json::object& tools = out["tools"].emplace_object();
+  if (announces(List::tools)) tools["listChanged"] = true;
+  if (offer_.resources) {
+    json::object& resources = out["resources"].emplace_object();
+    if (announces_resources()) resources["subscribe"] = true;
+    if (announces(List::resources)) resources["listChanged"] = true;
+  }
+  if (!offer_.prompts.empty()) {
+    json::object& prompts = out["prompts"].emplace_object();
+    if (announces(List::prompts)) prompts["listChanged"] = true;
+  }
+  if (offer_.complete && revision >= Revision::v2025_03_26) out["completions"].emplace_object();
   out["logging"].emplace_object();
   return out;
 }
@@ -97,9 +134,15 @@ awaitable<InitializeResult> Server::initialize(Request& request, InitializeParam
   request.peer.legacy =
       Peer::Legacy{revision, std::move(params.capabilities).value_or(json::object())};
   request.peer.log_level.reset();
+  if (announces_anything()) {
+    auto executor = co_await boost::asio::this_coro::executor;
+    Interests interests;
+    interests.lists = offer_.lists_change;
+    subscription_of(request.peer, executor).want(std::move(interests));
+  }
   InitializeResult result;
   result.protocolVersion = to_string(revision);
-  result.capabilities = capabilities();
+  result.capabilities = capabilities(revision);
   result.serverInfo = self_;
   fit(result.serverInfo, revision);
   result.instructions = instructions();
@@ -107,10 +150,10 @@ awaitable<InitializeResult> Server::initialize(Request& request, InitializeParam
 }
 
 // Only modern revisions are listed: a legacy one cannot be had by naming it in _meta.
-awaitable<DiscoverResult> Server::discover(Request&, Empty) {
+awaitable<DiscoverResult> Server::discover(Request& request, Empty) {
   DiscoverResult result;
   result.supportedVersions.emplace_back(to_string(Revision::v2026_07_28));
-  result.capabilities = capabilities();
+  result.capabilities = capabilities(request.revision());
   result.instructions = instructions();
   co_return result;
 }
@@ -125,27 +168,38 @@ awaitable<Empty> Server::set_level(Request& request, SetLevelParams params) {
 awaitable<ListToolsResult> Server::list_tools(Request& request, ListParams params) {
   expect_first_page(params);
   ListToolsResult result;
-  for (const Tool& tool : tools_) fit(result.tools.emplace_back(tool.info), request.revision());
+  for (const Tool& tool : offer_.tools)
+    fit(result.tools.emplace_back(tool.info), request.revision());
   co_return result;
 }
 
-// Nothing is listed: what is readable belongs to sessions, and a list may not vary with its reader.
-awaitable<ListResourcesResult> Server::list_resources(Request&, ListParams params) {
+awaitable<ListResourcesResult> Server::list_resources(Request& request, ListParams params) {
   expect_first_page(params);
-  co_return ListResourcesResult();
+  ListResourcesResult result;
+  result.resources = offer_.resources->list();
+  for (Resource& one : result.resources) fit(one, request.revision());
+  co_return result;
 }
 
 awaitable<ListResourceTemplatesResult> Server::list_templates(Request& request, ListParams params) {
   expect_first_page(params);
   ListResourceTemplatesResult result;
-  result.resourceTemplates = resources_->templates();
+  result.resourceTemplates = offer_.resources->templates();
   for (ResourceTemplate& one : result.resourceTemplates) fit(one, request.revision());
+  co_return result;
+}
+
+awaitable<ListPromptsResult> Server::list_prompts(Request& request, ListParams params) {
+  expect_first_page(params);
+  ListPromptsResult result;
+  for (const Prompt& prompt : offer_.prompts)
+    fit(result.prompts.emplace_back(prompt.info), request.revision());
   co_return result;
 }
 
 awaitable<ReadResourceResult> Server::read_resource(Request& request, ReadResourceParams params) {
   RequestCall call(request, self_.name);
-  ReadResourceResult result = co_await resources_->read(call, std::move(params.uri));
+  ReadResourceResult result = co_await offer_.resources->read(call, std::move(params.uri));
   co_return result;
 }
 

@@ -23,6 +23,22 @@ void fit(ToolInfo& tool, Revision revision) {
   if (revision < Revision::v2025_03_26) tool.annotations.reset();
 }
 
+void fit(Resource& resource, Revision revision) {
+  if (revision < Revision::v2025_06_18) resource.title.reset();
+}
+
+void fit(PromptInfo& prompt, Revision revision) {
+  if (revision >= Revision::v2025_06_18) return;
+  prompt.title.reset();
+  for (PromptArgument& argument : prompt.arguments) argument.title.reset();
+}
+
+void fit(Content& content, Revision revision) {
+  if (content.type == "audio" && revision < Revision::v2025_03_26)
+    content = text_content("(" + content.mimeType.value_or("audio") +
+                           ": this client's protocol revision has no audio)");
+}
+
 void fit(ResourceTemplate& resource_template, Revision revision) {
   if (revision < Revision::v2025_06_18) resource_template.title.reset();
 }

@@ -44,6 +44,8 @@ Tool make_tool(ToolInfo info, F f) {
 class Resources {
  public:
   virtual ~Resources() = default;
+  // The same for every client: what belongs to one of them is not listed.
+  virtual std::vector<Resource> list() const { return {}; }
   virtual std::vector<ResourceTemplate> templates() const = 0;
   // Throws ResourceNotFound, also for what belongs to another principal.
   virtual awaitable<ReadResourceResult> read(Call& call, std::string uri) = 0;

@@ -117,6 +117,7 @@ class Connection {
 mcp::awaitable<void> Connection::serve() {
   co_await asio::this_coro::throw_if_cancelled(false);  // even then it joins its tasks
   writing_.spawn(outbox_.run());
+  writing_.spawn(server_.announce(peer_, outbox_));
   reading_.spawn(read());
   auto token = asio::as_tuple(asio::use_awaitable);
   auto [why] = co_await over_.async_wait(token);  // input ended, client gone, or cancelled: all one
@@ -124,6 +125,7 @@ mcp::awaitable<void> Connection::serve() {
   if (ending_) ending_();
   reading_.cancel();
   co_await reading_.join();
+  server_.end_subscriptions(&peer_);
   co_await async::within(limits_.grace, finish());
   requests_.cancel();
   co_await requests_.join();

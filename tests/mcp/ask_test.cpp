@@ -254,7 +254,7 @@ TEST_CASE("open questions expire, and the oldest make room") {
   auto question = [](std::size_t bytes) {
     mcp::Question one;
     one.principal = "p";
-    one.tool = "t";
+    one.method = "t";
     one.state = std::string(bytes, 's');
     return one;
   };

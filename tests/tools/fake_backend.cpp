@@ -171,16 +171,23 @@ awaitable<std::vector<sandbox::Layer>> Backend::check() { co_return std::vector<
 
 // ---- the call
 
-void Call::progress(double value, std::string message) {
+void Call::progress(double value, std::optional<double>, std::string message) {
   progress_made.emplace_back(value, std::move(message));
 }
 
-awaitable<mcp::Answer> Call::ask(mcp::ElicitParams question, std::string state,
-                                 std::chrono::milliseconds) {
-  if (is_modern) throw mcp::InputRequired{std::move(question), std::move(state)};
-  questions.push_back(question.message);
+awaitable<mcp::InputResponses> Call::ask(mcp::InputRequests requests,
+                                         std::optional<std::string> state,
+                                         std::chrono::milliseconds) {
+  if (is_modern) throw mcp::InputRequired{std::move(requests), std::move(state)};
+  questions.emplace_back(requests.at(mcp::kAnswerKey).params.at("message").as_string());
   co_await async::sleep_for(answers_after);
-  co_return *answer_value;
+  constexpr const char* kActions[] = {"accept", "decline", "cancel"};
+  json::object result;
+  result["action"] = kActions[static_cast<int>(answer_value->action)];
+  result["content"] = answer_value->content;
+  mcp::InputResponses responses;
+  responses[mcp::kAnswerKey] = std::move(result);
+  co_return responses;
 }
 
 // ---- the world

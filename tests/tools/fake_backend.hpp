@@ -67,12 +67,13 @@ class Call final : public mcp::Call {
   mcp::Revision revision() const override { return mcp::Revision::v2025_11_25; }
   const boost::json::object& meta() const override { return meta_value; }
   bool wants_progress() const override { return wants_progress_value; }
-  void progress(double value, std::string message) override;
+  void progress(double value, std::optional<double> total, std::string message) override;
   void log(mcp::LogLevel, std::string) override {}
-  bool can_ask() const override { return answer_value.has_value(); }
-  awaitable<mcp::Answer> ask(mcp::ElicitParams question, std::string state,
-                             std::chrono::milliseconds limit) override;
+  bool serves(std::string_view) const override { return answer_value.has_value(); }
+  awaitable<mcp::InputResponses> ask(mcp::InputRequests requests, std::optional<std::string> state,
+                                     std::chrono::milliseconds limit) override;
   const std::optional<mcp::Resumed>& resumed() const override { return resumed_value; }
+  void hang_up() override {}
 
   boost::json::object meta_value;
   bool wants_progress_value = false;

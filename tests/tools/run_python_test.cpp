@@ -291,8 +291,9 @@ TEST_CASE("a modern client gets the question as its result, and calls again with
   try {
     world.wait(world.call(call, "run_python", code("ask Name?")));
   } catch (const mcp::InputRequired& question) {
-    state = question.state;
-    CHECK(question.question.message == "The Python code asks for input: Name?");
+    state = question.state.value_or("");
+    CHECK(question.requests.at(mcp::kAnswerKey).params.at("message") ==
+          "The Python code asks for input: Name?");
   }
   REQUIRE(!state.empty());
   CHECK(world.backend.cells.size() == 1);  // the cell waits
