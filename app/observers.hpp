@@ -1,0 +1,26 @@
+#pragma once
+
+#include <vector>
+
+#include "tools/observer.hpp"
+
+namespace app {
+
+// Logs what becomes of executions and kernels, and passes it on to all others, which outlive it.
+class Observers final : public tools::Observer {
+ public:
+  void add(tools::Observer& observer) { others_.push_back(&observer); }
+
+  void execution_ended(const tools::ExecutionReport& report) override;
+  void kernel_started(const std::string& principal, const std::string& session, sandbox::Start how,
+                      std::chrono::milliseconds took) override;
+  void kernel_ended(const std::string& session, const std::string& cause) override;
+
+ private:
+  std::vector<tools::Observer*> others_;
+};
+
+// "cold", "template_image", "image".
+const char* start_name(sandbox::Start how);
+
+}  // namespace app

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace transport {
+
+enum class LogFormat { text, json };
+
+// Makes the program's log, written to `fd` as LogSink does. `level` is spdlog's name of one.
+// As JSON each line is an object with `time` (RFC 3339, UTC), `level` and `message`; an event has
+// its name in `event` and its fields in place of a message.
+void start_log(int fd, const std::string& level, LogFormat format);
+
+struct Field {
+  std::string_view name;  // ours: a letter and [a-z_]
+  std::string value;      // may be the client's: escaped, and cut to 256 bytes
+};
+
+// Whether events are logged at all: they take work to put together.
+bool logs_events();
+
+// Logs something that happened, at level info, in one line: `request id=… method=POST`, or the same
+// as JSON. Fields without a value are left out. No secrets, no code.
+void log_event(std::string_view event, const std::vector<Field>& fields);
+
+}  // namespace transport
