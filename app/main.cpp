@@ -1,5 +1,4 @@
 #include <fcntl.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -7,15 +6,14 @@
 #include <exception>
 
 #include "app/commands.hpp"
-#include "transport/log_sink.hpp"
+#include "transport/log.hpp"
 
 namespace {
 
-void log_to_stderr(const std::string& level) {
-  auto sink = std::make_shared<transport::LogSink>(STDERR_FILENO);
-  auto logger = std::make_shared<spdlog::logger>("pykeep", std::move(sink));
-  logger->set_level(spdlog::level::from_str(level));
-  spdlog::set_default_logger(std::move(logger));
+void log_to_stderr(const app::Options& options) {
+  auto format =
+      options.log_format == "json" ? transport::LogFormat::json : transport::LogFormat::text;
+  transport::start_log(STDERR_FILENO, options.log_level, format);
 }
 
 // Else the first file or socket of ours would be taken for the stream that the caller left closed.
@@ -53,7 +51,7 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // and so is a file beyond the caller's limit
   try {
     app::Invocation invocation = app::parse(argc, argv);
-    log_to_stderr(invocation.options.log_level);
+    log_to_stderr(invocation.options);
     int code = dispatch(invocation);
     if (wrote_all()) return code;
     std::fputs("pykeep: the output could not be written completely\n", stderr);

@@ -99,6 +99,8 @@ class Table {
     add("state-dir", state_, "where sessions and templates are kept");
     add("log-level", options_.log_level, "what goes to stderr")
         ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
+    add("log-format", options_.log_format, "how: lines for people, or a JSON object each")
+        ->check(CLI::IsMember({"text", "json"}));
     add("template", sessions.default_python,
         "Python environment: a name, a path, or `system`; default: the one built, else `system`");
     add("session", sessions.default_name,

@@ -39,6 +39,7 @@ struct HttpOptions {
 struct Options {
   std::filesystem::path state_directory;  // absolute
   std::string log_level = "warning";
+  std::string log_format = "text";  // or "json"
   std::vector<std::string> upload_roots;
   std::uint64_t upload_max = 256ull << 20;
   std::chrono::seconds start_limit{60};
