@@ -1,17 +1,20 @@
-// Plays transcripts (README.md says how they read): play-transcripts SCHEMAS TRANSCRIPT SERVER...
+// Plays a transcript (README.md says how they read) over pipes or over HTTP:
+//   play-transcripts stdio|http SCHEMAS TRANSCRIPT SERVER...
 
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <set>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
 
 #include "tests/transcripts/runner/conformance.hpp"
+#include "tests/transcripts/runner/http_server.hpp"
 #include "tests/transcripts/runner/pattern.hpp"
 #include "tests/transcripts/runner/script.hpp"
-#include "tests/transcripts/runner/server_process.hpp"
+#include "tests/transcripts/runner/stdio_server.hpp"
 
 namespace transcripts {
 
@@ -28,19 +31,24 @@ struct Failure : std::runtime_error {
 
 class Player {
  public:
-  Player(std::vector<Step> steps, const std::vector<std::string>& server,
+  Player(std::vector<Step> steps, const std::vector<std::string>& program, bool over_http,
          const std::filesystem::path& schemas)
-      : steps_(std::move(steps)), server_(command(server), environment()), conformance_(schemas) {}
+      : steps_(std::move(steps)), conformance_(schemas) {
+    if (over_http)
+      server_ = std::make_unique<HttpServer>(command(program), environment());
+    else
+      server_ = std::make_unique<StdioServer>(command(program), environment());
+  }
 
   // With `update`, expectations give way to what the server says; else throws Failure at the first
   // difference.
   void play(bool update) {
     update_ = update;
     for (at_ = 0; at_ < steps_.size(); ++at_) perform(steps_[at_]);
-    server_.close_input();
+    server_->leave();
     while (auto message = receive(kExitLimit)) refuse_unexpected(*message);
-    auto status = server_.wait(kExitLimit);
-    if (!status) throw Failure("the server still runs 2 s after its input has ended");
+    auto status = server_->wait(kExitLimit);
+    if (!status) throw Failure("the server still runs 2 s after its client has left");
     if (*status != 0) throw Failure("the server ended with status " + std::to_string(*status));
   }
 
@@ -72,12 +80,13 @@ class Player {
   void perform(Step& step) {
     switch (step.kind) {
       case Step::Kind::prose:
+      case Step::Kind::stdio_only:
       case Step::Kind::option:
         break;
       case Step::Kind::send: {
         std::string line = filled_in(step.text, captures_);
         conformance_.client_sent(line);
-        server_.send(line, kAnswerLimit);
+        server_->send(line, kAnswerLimit);
         break;
       }
       case Step::Kind::expect:
@@ -96,7 +105,7 @@ class Player {
 
   // The next message that is not one of the repeated ones, checked against its schema.
   std::optional<json::value> receive(milliseconds limit) {
-    while (auto line = server_.receive(limit)) {
+    while (auto line = server_->receive(limit)) {
       boost::system::error_code malformed;
       json::value message = json::parse(*line, malformed);
       if (malformed) throw Failure("the server wrote what is not JSON: " + *line);
@@ -147,7 +156,7 @@ class Player {
   }
 
   std::vector<Step> steps_;
-  ServerProcess server_;
+  std::unique_ptr<Server> server_;
   Conformance conformance_;
   Captures captures_;
   std::optional<json::value> repeated_;
@@ -155,17 +164,33 @@ class Player {
   bool update_ = false;
 };
 
-bool play(const std::filesystem::path& script, const std::filesystem::path& schemas,
-          const std::vector<std::string>& server) {
-  bool update = std::getenv("UPDATE_GOLDEN");
-  Player player(read_script(script), server, schemas);
+constexpr int kSkipped = 77;  // to ctest
+
+// Why a transcript cannot be played over HTTP; empty if it can.
+std::string stdio_only(const std::vector<Step>& steps) {
+  for (const Step& step : steps)
+    if (step.kind == Step::Kind::stdio_only) return step.text;
+  return "";
+}
+
+int play(bool over_http, const std::filesystem::path& schemas, const std::filesystem::path& script,
+         std::vector<std::string> program) {
+  std::vector<Step> steps = read_script(script);
+  std::string reason = stdio_only(steps);
+  if (over_http && !reason.empty()) {
+    std::printf("skipped: over stdio only: %s\n", reason.c_str());
+    return kSkipped;
+  }
+  if (over_http) program.insert(program.end(), {"http", "--listen", "127.0.0.1:0"});
+  bool update = std::getenv("UPDATE_GOLDEN") && !over_http;
+  Player player(std::move(steps), program, over_http, schemas);
   try {
     player.play(update);
     if (update) write_script(script, player.steps());
-    return true;
+    return 0;
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "%s:%d: %s\n", script.c_str(), player.line(), failure.what());
-    return false;
+    return 1;
   }
 }
 
@@ -174,15 +199,18 @@ bool play(const std::filesystem::path& script, const std::filesystem::path& sche
 }  // namespace transcripts
 
 int main(int argc, char** argv) {
-  if (argc < 4) {
-    std::fprintf(stderr, "usage: play-transcripts SCHEMAS TRANSCRIPT SERVER [ARGUMENT...]\n");
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.size() < 4 || (words[0] != "stdio" && words[0] != "http")) {
+    std::fprintf(stderr,
+                 "usage: play-transcripts stdio|http SCHEMAS TRANSCRIPT SERVER [OPTION...]\n");
     return 2;
   }
   std::signal(SIGPIPE, SIG_IGN);
   try {
-    return transcripts::play(argv[2], argv[1], {argv + 3, argv + argc}) ? 0 : 1;
+    return transcripts::play(words[0] == "http", words[1], words[2],
+                             {words.begin() + 3, words.end()});
   } catch (const std::exception& problem) {
-    std::fprintf(stderr, "%s: %s\n", argv[2], problem.what());
+    std::fprintf(stderr, "%s: %s\n", words[2].c_str(), problem.what());
     return 2;
   }
 }

@@ -13,6 +13,7 @@ constexpr struct {
   Step::Kind kind;
 } kMarks[] = {
     {"#", Step::Kind::prose},
+    {"! stdio only: ", Step::Kind::stdio_only},
     {"$ ", Step::Kind::option},
     {"> ", Step::Kind::send},
     {"< ", Step::Kind::expect},

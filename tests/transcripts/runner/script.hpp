@@ -8,7 +8,16 @@ namespace transcripts {
 
 // One line of a transcript with its continuation lines.
 struct Step {
-  enum class Kind { prose, option, send, expect, expect_any_order, expect_repeated, wait };
+  enum class Kind {
+    prose,
+    stdio_only,
+    option,
+    send,
+    expect,
+    expect_any_order,
+    expect_repeated,
+    wait
+  };
   Kind kind;
   std::string text;  // without its mark, continuation lines joined
   std::string raw;   // as in the file, for writing it back

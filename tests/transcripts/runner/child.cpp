@@ -1,4 +1,4 @@
-#include "tests/transcripts/runner/server_process.hpp"
+#include "tests/transcripts/runner/child.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <stdexcept>
 #include <system_error>
 #include <thread>
 
@@ -15,12 +14,13 @@ namespace transcripts {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 void check(bool ok, const char* what) {
   if (!ok) throw std::system_error(errno, std::system_category(), what);
 }
+
+}  // namespace
 
 int milliseconds_until(Clock::time_point deadline) {
   auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now()).count();
@@ -32,10 +32,8 @@ bool ready(int fd, short what, Clock::time_point deadline) {
   return poll(&poll_for, 1, milliseconds_until(deadline)) == 1;
 }
 
-}  // namespace
-
-ServerProcess::ServerProcess(const std::vector<std::string>& command,
-                             const std::vector<std::string>& environment) {
+Child::Child(const std::vector<std::string>& command, const std::vector<std::string>& environment,
+             int output) {
   std::string name = (std::filesystem::temp_directory_path() / "pykeep-test-XXXXXX").string();
   check(mkdtemp(name.data()), "mkdtemp");
   state_ = name;
@@ -49,7 +47,7 @@ ServerProcess::ServerProcess(const std::vector<std::string>& command,
   check(pid_ >= 0, "fork");
   if (pid_ == 0) {  // the runner has one thread, so that the child may do as it likes
     dup2(in[0], STDIN_FILENO);
-    dup2(out[1], STDOUT_FILENO);
+    dup2(out[1], output);
     setenv("PYKEEP_STATE_DIR", name.c_str(), 1);
     for (const std::string& assignment : environment) putenv(const_cast<char*>(assignment.c_str()));
     execvp(arguments[0], arguments.data());
@@ -63,7 +61,7 @@ ServerProcess::ServerProcess(const std::vector<std::string>& command,
   check(fcntl(in_, F_SETFL, O_NONBLOCK) == 0, "fcntl");
 }
 
-ServerProcess::~ServerProcess() {
+Child::~Child() {
   close_input();
   close(out_);
   if (pid_ > 0) {
@@ -74,40 +72,16 @@ ServerProcess::~ServerProcess() {
   std::filesystem::remove_all(state_, ignored);
 }
 
-void ServerProcess::send(const std::string& line, milliseconds limit) {
-  auto deadline = Clock::now() + limit;
-  std::string text = line + "\n";
-  for (std::size_t sent = 0; sent < text.size();) {
-    if (!ready(in_, POLLOUT, deadline)) throw std::runtime_error("the server does not read");
-    ssize_t size = write(in_, text.data() + sent, text.size() - sent);
-    if (size < 0 && errno == EAGAIN) continue;
-    if (size < 0) throw std::runtime_error("the server has closed its input");
-    sent += size;
-  }
-}
-
-std::optional<std::string> ServerProcess::receive(milliseconds limit) {
-  auto deadline = Clock::now() + limit;
-  for (;;) {
-    if (std::size_t end = buffer_.find('\n'); end != std::string::npos) {
-      std::string line = buffer_.substr(0, end);
-      buffer_.erase(0, end + 1);
-      return line;
-    }
-    char chunk[65536];
-    if (!ready(out_, POLLIN, deadline)) return std::nullopt;
-    ssize_t size = read(out_, chunk, sizeof chunk);
-    if (size <= 0) return std::nullopt;
-    buffer_.append(chunk, size);
-  }
-}
-
-void ServerProcess::close_input() {
+void Child::close_input() {
   if (in_ >= 0) close(in_);
   in_ = -1;
 }
 
-std::optional<int> ServerProcess::wait(milliseconds limit) {
+void Child::signal(int number) {
+  if (pid_ > 0) kill(pid_, number);
+}
+
+std::optional<int> Child::wait(milliseconds limit) {
   auto deadline = Clock::now() + limit;
   int status = 0;
   while (waitpid(pid_, &status, WNOHANG) == 0) {
