@@ -69,11 +69,27 @@ Keep::Keep(boost::asio::io_context& io, const Options& options)
       server(self(), kInstructions, tools::all(sessions, pool, uploads(options), tickets),
              &resources) {}
 
+namespace {
+
+async::awaitable<void> work_and_stop(Keep& keep,
+                                     std::function<async::awaitable<void>(Keep&)> work) {
+  std::exception_ptr failure;
+  try {
+    co_await work(keep);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  co_await keep.backend->stop();
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace
+
 void run_to_end(const Options& options, std::function<async::awaitable<void>(Keep&)> work) {
   boost::asio::io_context io(1);
   Keep keep(io, options);
   async::TaskGroup root(io.get_executor());
-  root.spawn(work(keep));
+  root.spawn(work_and_stop(keep, std::move(work)));
   io.run();
 }
 

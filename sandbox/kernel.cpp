@@ -61,6 +61,12 @@ awaitable<void> Kernel::Impl::ready(milliseconds limit) {
   throw std::runtime_error(problem);
 }
 
+awaitable<void> Kernel::Impl::resumed(json::object how, milliseconds limit) {
+  how["op"] = "resumed";
+  co_await send(std::move(how));  // if it is gone already, it is known below
+  co_await ready(limit);
+}
+
 awaitable<bool> Kernel::Impl::wait_while(Phase phase, milliseconds limit) {
   auto deadline = Clock::now() + limit;
   while (phase_ == phase && Clock::now() < deadline) co_await phase_changed_.wait(until(deadline));
@@ -233,6 +239,11 @@ Kernel::~Kernel() { impl_->leave(); }
 awaitable<void> Kernel::ready(milliseconds limit) {
   auto impl = impl_;
   co_await impl->ready(limit);
+}
+
+awaitable<void> Kernel::resumed(json::object how, milliseconds limit) {
+  auto impl = impl_;
+  co_await impl->resumed(std::move(how), limit);
 }
 
 awaitable<void> Kernel::run(Execution& execution) {

@@ -41,6 +41,9 @@ class Kernel {
   // reason and the end of its stderr when it died or did not come up.
   awaitable<void> ready(std::chrono::milliseconds limit);
 
+  // The same for a kernel that was thawed: tells it so first (docs/kernel-link.md, "resumed").
+  awaitable<void> resumed(boost::json::object how, std::chrono::milliseconds limit);
+
   // Runs execution.code to its end and leaves the result in `execution`; returns when it has
   // finished. Never throws for what the cell does. One at a time (the session's Turn). Stops the
   // cell when execution.timeout has passed, or when a stop is requested: SIGINT; after 1 s SIGINT

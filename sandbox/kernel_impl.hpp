@@ -28,6 +28,7 @@ class Kernel::Impl : public std::enable_shared_from_this<Impl> {
   void leave();
 
   awaitable<void> ready(std::chrono::milliseconds limit);
+  awaitable<void> resumed(boost::json::object how, std::chrono::milliseconds limit);
   awaitable<void> run(Execution& execution);
   awaitable<void> answer(Execution& execution, std::optional<std::string> value);
   awaitable<void> close();

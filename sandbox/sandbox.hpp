@@ -40,6 +40,7 @@ struct Limits {
   std::uint64_t tmp = 512ull << 20;      // /tmp and /dev/shm each; counts as memory too
   std::uint64_t workspace = 4ull << 30;  // sampled: exceeding it ends the cell
   std::uint64_t file = 2ull << 30;       // one file
+  bool operator==(const Limits&) const = default;
 };
 
 // A Python environment on this machine that kernels run in.

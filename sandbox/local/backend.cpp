@@ -1,96 +1,225 @@
 #include "sandbox/local/backend.hpp"
 
-#include <boost/asio/this_coro.hpp>
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <time.h>
 
-#include "sandbox/local/bubblewrap.hpp"
+#include <boost/asio/this_coro.hpp>
+#include <set>
+
+#include "async/task_group.hpp"
+#include "sandbox/local/bake.hpp"
+#include "sandbox/local/bring_up.hpp"
 #include "sandbox/local/cgroup.hpp"
+#include "sandbox/local/descriptors.hpp"
 #include "sandbox/local/kernel_package.hpp"
-#include "sandbox/local/local_sandbox.hpp"
-#include "sandbox/local/mounts.hpp"
 #include "sandbox/local/probe.hpp"
-#include "sandbox/local/process.hpp"
+#include "sandbox/local/spares.hpp"
+#include "sandbox/local/template_images.hpp"
 
 namespace sandbox::local {
 
 namespace asio = boost::asio;
+namespace fs = std::filesystem;
 
 namespace {
 
-// Kernel::ready's reason, with what to do about it.
-std::string with_remedy(const std::string& reason, const SandboxSpec& spec) {
-  const std::string python = spec.python.python.string();
-  if (reason.find("No module named 'IPython'") != reason.npos)
-    return python + " has no IPython, which runs the cells. Install it with `" + python +
-           " -m pip install ipython` (Debian, Ubuntu: `sudo apt-get install python3-ipython`), or "
-           "make an environment with `pykeep template build`.";
-  if (reason.find("bwrap: ") != reason.npos)
-    return "cannot start the sandbox: " + explain_bwrap(reason);
-  return reason + "\nThe interpreter was " + python +
-         ". `pykeep doctor` checks it and the sandbox; nothing was left running.";
+std::chrono::nanoseconds now(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+const char* name_of(Thaw reason) {
+  switch (reason) {
+    case Thaw::snapshot:
+      return "snapshot";
+    case Thaw::wake:
+      return "wake";
+    case Thaw::fork:
+      return "fork";
+  }
+  return "";
 }
 
 class LocalBackend : public Backend {
  public:
   LocalBackend(asio::any_io_executor executor, asio::thread_pool& pool, BackendOptions options)
-      : executor_(executor), pool_(pool), options_(std::move(options)) {}
+      : setting_{executor, pool, std::move(options), {}},
+        spares_(executor, setting_.options,
+                [this](SandboxSpec spec) { return thaw_template(std::move(spec)); }),
+        tasks_(executor) {}
 
   awaitable<std::unique_ptr<Sandbox>> start(SandboxSpec spec) override;
+  awaitable<std::unique_ptr<Sandbox>> thaw(fs::path image, SandboxSpec spec, Thaw reason) override;
+  awaitable<void> prepare(SandboxSpec spec) override;
+  awaitable<void> stop() override;
   std::unique_ptr<Files> files(const SandboxSpec& spec) override {
-    return std::make_unique<WorkspaceFiles>(spec.workspace, pool_);
+    in_use_.insert(spec.workspace);
+    return std::make_unique<WorkspaceFiles>(spec.workspace, setting_.pool);
   }
   Capabilities capabilities() const override;
   awaitable<std::vector<Layer>> check() override;
 
  private:
-  std::unique_ptr<LocalSandbox> launch_in(const SandboxSpec& spec,
-                                          const std::filesystem::path& package);
+  awaitable<fs::path> package();
+  awaitable<std::unique_ptr<LocalSandbox>> from_template(SandboxSpec spec, std::string& why_not);
+  awaitable<std::unique_ptr<LocalSandbox>> thaw_template(SandboxSpec spec);
+  awaitable<std::unique_ptr<LocalSandbox>> cold(SandboxSpec spec, std::string because);
+  awaitable<void> bake_quietly(Template python);
 
-  asio::any_io_executor executor_;
-  asio::thread_pool& pool_;
-  BackendOptions options_;
+  Setting setting_;
+  Spares spares_;
+  std::set<fs::path> in_use_;  // workspaces that files() was asked for: they keep their inode
+  std::set<fs::path> baked_;   // interpreters: an image is made once a server, at most
+  bool expiring_ = false;
+  async::TaskGroup tasks_;
 };
 
-std::unique_ptr<LocalSandbox> LocalBackend::launch_in(const SandboxSpec& spec,
-                                                      const std::filesystem::path& package) try {
-  std::error_code absent;
-  if (!std::filesystem::exists(spec.python.python, absent))
-    throw StartError("there is no Python at " + spec.python.python.string() +
-                     ": name another interpreter or environment, or make one with `pykeep template "
-                     "build`.");
-  std::vector<std::string> argv;
-  argv.push_back(spec.python.python.string());
-  argv.push_back("-I");
-  argv.push_back(std::string(kKernelPackage) + "/pykeep_kernel/main.py");
-  std::shared_ptr<Process> process = launch(spec, argv, package);
-  return std::make_unique<LocalSandbox>(executor_, pool_, spec, std::move(process), options_);
-} catch (const std::system_error& failure) {
-  throw StartError(std::string("the sandbox could not be set up: ") + failure.what());
+awaitable<fs::path> LocalBackend::package() {
+  auto install = [this] { return install_kernel_package(setting_.options.kernel_root); };
+  co_return co_await async::on_pool(setting_.pool, install);
 }
 
 awaitable<std::unique_ptr<Sandbox>> LocalBackend::start(SandboxSpec spec) {
-  // Once there is a sandbox it is closed in any case; cancelled meanwhile, ready() throws.
-  co_await asio::this_coro::throw_if_cancelled(false);
-  auto install = [this] { return install_kernel_package(options_.kernel_root); };
-  auto package = co_await async::on_pool(pool_, install);
-  auto sandbox = launch_in(spec, package);
-  std::exception_ptr failure;
-  std::string reason;
-  try {
-    co_await sandbox->ready(options_.start_limit);
-  } catch (const boost::system::system_error&) {
-    failure = std::current_exception();
-  } catch (const std::runtime_error& problem) {
-    reason = problem.what();
+  if (in_use_.erase(spec.workspace) == 0) {
+    auto spare = co_await spares_.take(spec);
+    if (spare && setting_.options.refill_spares) tasks_.spawn(spares_.fill(spec));
+    if (spare) co_return std::move(spare);
   }
-  if (failure || !reason.empty()) co_await sandbox->close();
-  if (failure) std::rethrow_exception(failure);
-  if (!reason.empty()) throw StartError(with_remedy(reason, spec));
+  std::string because;
+  auto thawed = co_await from_template(spec, because);
+  if (thawed) co_return std::move(thawed);
+  auto sandbox = co_await cold(spec, std::move(because));
+  bool can_have_one = setting_.options.images && never_from_image(spec).empty();
+  if (can_have_one && baked_.insert(spec.python.python).second)
+    tasks_.spawn(bake_quietly(spec.python));
   co_return std::move(sandbox);
+}
+
+// Null, and why, where a cold start is the way to go on.
+awaitable<std::unique_ptr<LocalSandbox>> LocalBackend::from_template(SandboxSpec spec,
+                                                                     std::string& why_not) {
+  if (!setting_.options.images) co_return nullptr;
+  why_not = never_from_image(spec);
+  if (!why_not.empty()) co_return nullptr;
+  Thawing how;
+  how.package = co_await package();
+  auto look = [&] { return find_template_image(spec, how.package, setting_.options.kernel_root); };
+  ImageSearch search = co_await async::on_pool(setting_.pool, look);
+  why_not = std::move(search.why_not);
+  if (!search.image) co_return nullptr;
+  how.reason = "template";
+  Origin origin;
+  origin.how = Start::template_image;
+  origin.base = Fd(fcntl(search.image->file.get(), F_DUPFD_CLOEXEC, kAboveProgram));
+  how.image = std::move(search.image->file);
+  try {
+    co_return co_await thaw_image(setting_, spec, std::move(how), std::move(origin));
+  } catch (const NotReady& problem) {
+    why_not = "the template's image could not be thawed: " +
+              loaders_words(problem.what()).value_or(problem.what());
+  }
+  co_return nullptr;
+}
+
+awaitable<std::unique_ptr<LocalSandbox>> LocalBackend::thaw_template(SandboxSpec spec) {
+  std::string why_not;
+  auto sandbox = co_await from_template(std::move(spec), why_not);
+  co_return std::move(sandbox);
+}
+
+awaitable<std::unique_ptr<LocalSandbox>> LocalBackend::cold(SandboxSpec spec, std::string because) {
+  Cold how;
+  how.package = co_await package();
+  how.by_loader = setting_.options.images;
+  Origin origin;
+  origin.cold_because = because;
+  if (!how.by_loader) origin.cannot_freeze = "images are turned off in this server";
+  std::string problem;
+  try {
+    co_return co_await start_cold(setting_, spec, how, std::move(origin));
+  } catch (const NotReady& failure) {
+    problem = failure.what();
+  }
+  auto loaders = how.by_loader ? loaders_words(problem) : std::nullopt;
+  if (!loaders) throw StartError(with_remedy(problem, spec));
+  how.by_loader = false;
+  Origin without;
+  without.cold_because = without.cannot_freeze = "images do not work here: " + *loaders;
+  try {
+    co_return co_await start_cold(setting_, spec, how, std::move(without));
+  } catch (const NotReady& failure) {
+    problem = failure.what();
+  }
+  throw StartError(with_remedy(problem, spec));
+}
+
+awaitable<void> LocalBackend::bake_quietly(Template python) {
+  try {
+    auto image = co_await bake_in(setting_, python);
+    if (!image.empty()) spdlog::info("made the image that sessions start from: {}", image.string());
+  } catch (const boost::system::system_error&) {  // stop()
+  } catch (const std::exception& failure) {
+    spdlog::warn("no image could be made of {}, sessions start cold: {}", python.name,
+                 failure.what());
+  }
+}
+
+awaitable<std::unique_ptr<Sandbox>> LocalBackend::thaw(fs::path image, SandboxSpec spec,
+                                                       Thaw reason) {
+  if (!setting_.options.images) throw ThawError("Images are turned off in this server.");
+  Thawing how;
+  how.reason = name_of(reason);
+  Origin origin;
+  origin.how = Start::image;
+  auto open = [&] {
+    origin.record = read_record(image);
+    if (origin.record.python != spec.python.python)
+      throw ThawError("The image was made with another Python, " + origin.record.python +
+                      ", and its session asks for " + spec.python.python.string() + ".");
+    how.package = setting_.options.kernel_root / origin.record.package;
+    std::error_code absent;
+    if (origin.record.package.find('/') != std::string::npos ||
+        !fs::exists(how.package / "loader", absent))
+      throw ThawError("The version of pykeep that made the image is gone from this machine.");
+    how.image = open_own(memory_of(image));
+    image::ImageInfo info = image::inspect(memory_of(image));
+    if (info.base) how.base = open_own(base_of(image));
+    if (info.base) origin.base = Fd(fcntl(how.base.get(), F_DUPFD_CLOEXEC, kAboveProgram));
+    if (auto why_not = image::why_not_here(info, same_inside(spec.python)))
+      throw ThawError(*why_not);
+    using std::chrono::nanoseconds;
+    how.monotonic = std::max(nanoseconds(0), info.monotonic - now(CLOCK_MONOTONIC));
+    how.boottime = std::max(nanoseconds(0), info.boottime - now(CLOCK_BOOTTIME));
+  };
+  in_use_.erase(spec.workspace);
+  co_await async::on_pool(setting_.pool, open);
+  try {
+    co_return co_await thaw_image(setting_, spec, std::move(how), std::move(origin));
+  } catch (const NotReady& problem) {
+    auto words = loaders_words(problem.what());
+    throw ThawError(words ? *words : with_remedy(problem.what(), spec));
+  }
+}
+
+awaitable<void> LocalBackend::prepare(SandboxSpec spec) {
+  if (!setting_.options.images || setting_.options.spares == 0) co_return;
+  if (!std::exchange(expiring_, true)) tasks_.spawn(spares_.expire());
+  tasks_.spawn(spares_.fill(std::move(spec)));
+}
+
+awaitable<void> LocalBackend::stop() {
+  co_await asio::this_coro::throw_if_cancelled(false);
+  tasks_.cancel();
+  co_await tasks_.join();
+  co_await spares_.close();
 }
 
 Capabilities LocalBackend::capabilities() const {
   Capabilities can;
   can.network_isolation = true;
+  if (setting_.options.images) can.snapshot = Capabilities::Snapshot::exact;
   for (const Hierarchy& hierarchy : hierarchies())
     for (Controller controller : hierarchy.controllers)
       if (controller == Controller::memory) can.memory_limit_exact = true;
@@ -101,10 +230,10 @@ Capabilities LocalBackend::capabilities() const {
 awaitable<std::vector<Layer>> LocalBackend::check() {
   auto make_scratch = [this] {
     std::error_code failed;
-    return std::filesystem::create_directories(options_.kernel_root, failed);
+    return fs::create_directories(setting_.options.kernel_root, failed);
   };
-  co_await async::on_pool(pool_, make_scratch);
-  std::vector<Layer> layers = probe_layers(options_.kernel_root);
+  co_await async::on_pool(setting_.pool, make_scratch);
+  std::vector<Layer> layers = probe_layers(setting_.options.kernel_root);
   co_return layers;
 }
 

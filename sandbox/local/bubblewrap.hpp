@@ -21,7 +21,7 @@ enum BwrapDescriptor : int {
   kBlock,          // it forks the program once there is something to read
   kAllowedCalls,
   kDeniedRequests,
-  kFirstFile,  // then one for each of View::files
+  kFirstFile,  // then one for each of View::files, and then those of Images
 };
 
 struct BwrapInput {

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "embedded/kernel_package.hpp"
+#include "sandbox/image/image.hpp"
 #include "sandbox/sandbox.hpp"
 
 namespace sandbox::local {
@@ -25,6 +26,7 @@ std::string digest() {
     hash = (hash ^ 0xff) * 0x100000001b3;
   };
   for (const embedded::File& file : embedded::kernel_package()) add(file.name), add(file.text);
+  add(image::loader_program());
   char hex[17];
   snprintf(hex, sizeof hex, "%016llx", static_cast<unsigned long long>(hash));
   return hex;
@@ -35,7 +37,7 @@ bool holds(const fs::path& path, std::string_view text) {
   return in && std::string(std::istreambuf_iterator<char>(in), {}) == text;
 }
 
-void write_file(const fs::path& path, std::string_view text) {
+void write_file(const fs::path& path, std::string_view text, fs::perms permissions) {
   // Aside and renamed: another server, or another thread of ours, may be at the same file right
   // now.
   static std::atomic<unsigned> serial = 0;
@@ -49,7 +51,7 @@ void write_file(const fs::path& path, std::string_view text) {
   out.close();
   if (!out)
     throw fs::filesystem_error("write", aside, std::error_code(errno, std::generic_category()));
-  fs::permissions(aside, fs::perms(0644));
+  fs::permissions(aside, permissions);
   fs::rename(aside, path);
 }
 
@@ -61,7 +63,10 @@ fs::path install_kernel_package(const fs::path& root) try {
   fs::create_directories(package);
   for (const fs::path& made : {directory, package}) fs::permissions(made, fs::perms(0755));
   for (const embedded::File& file : embedded::kernel_package())
-    if (!holds(package / file.name, file.text)) write_file(package / file.name, file.text);
+    if (!holds(package / file.name, file.text))
+      write_file(package / file.name, file.text, fs::perms(0644));
+  if (!holds(directory / "loader", image::loader_program()))
+    write_file(directory / "loader", image::loader_program(), fs::perms(0755));
   return directory;
 } catch (const fs::filesystem_error& failure) {
   throw StartError("the kernel's own files cannot be written to " + root.string() + ": " +

@@ -39,12 +39,13 @@ std::string oom_score() {
   return std::to_string(std::max(own, kOomScore));  // lowering it would need a capability
 }
 
-// In the order of the program's numbers and then of BwrapDescriptor.
-std::vector<int> numbered(const Ends& ends) {
+// In the order of the program's numbers, then of BwrapDescriptor, then of the images.
+std::vector<int> numbered(const Ends& ends, const Images& images) {
   std::vector<int> all = {ends.null.get(),     ends.out.get(),    ends.err.get(),  ends.link.get(),
                           ends.files[0].get(), ends.status.get(), ends.block.get()};
   for (std::size_t index = 1; index < ends.files.size(); ++index)
     all.push_back(ends.files[index].get());
+  all.insert(all.end(), images.descriptors.begin(), images.descriptors.end());
   return all;
 }
 
@@ -79,12 +80,26 @@ std::string last_words(const Fd& err) {
   return size > 0 ? std::string(buffer, static_cast<std::size_t>(size)) : std::string();
 }
 
+std::string clock_offsets(const Images& images) {
+  auto line = [](const char* clock, std::chrono::nanoseconds ahead) {
+    auto seconds = std::chrono::floor<std::chrono::seconds>(ahead);
+    return std::string(clock) + " " + std::to_string(seconds.count()) + " " +
+           std::to_string((ahead - seconds).count()) + "\n";
+  };
+  if (images.monotonic.count() == 0 && images.boottime.count() == 0) return {};
+  return line("monotonic", images.monotonic) + line("boottime", images.boottime);
+}
+
 Plan make_plan(const std::vector<std::string>& argv, const SandboxSpec& spec, const View& view,
-               const Cgroup& cgroup, const Ends& ends) {
+               const Cgroup& cgroup, const Ends& ends, const Images& images) {
   Plan plan;
   plan.arguments = {find_bubblewrap(), "--args", std::to_string(kArguments), "--"};
   plan.arguments.insert(plan.arguments.end(), argv.begin(), argv.end());
-  plan.descriptors = numbered(ends);
+  plan.descriptors = numbered(ends, images);
+  std::size_t number = plan.descriptors.size() - images.descriptors.size();
+  for (; number < plan.descriptors.size(); ++number)
+    plan.arguments.push_back(std::to_string(number));
+  plan.clock_offsets = clock_offsets(images);
   plan.limits = resource_limits(spec.limits);
   plan.oom_score = oom_score();
   plan.niceness = cgroup.limits(Controller::cpu) ? 0 : kNiceness;
@@ -139,7 +154,8 @@ void enter(Started& started, pid_t init) {
 }  // namespace
 
 std::unique_ptr<Process> launch(const SandboxSpec& spec, const std::vector<std::string>& argv,
-                                const std::filesystem::path& kernel_package) try {
+                                const std::filesystem::path& kernel_package,
+                                const Images& images) try {
   bury_the_dead();
   View view = visible_in(spec, kernel_package);
   Started started;
@@ -147,7 +163,7 @@ std::unique_ptr<Process> launch(const SandboxSpec& spec, const std::vector<std::
   started.cgroup = std::make_unique<Cgroup>(spec.name, spec.limits);
   Fd block;
   Ends ends = connect(started, spec, view, block);
-  Plan plan = make_plan(argv, spec, view, *started.cgroup, ends);
+  Plan plan = make_plan(argv, spec, view, *started.cgroup, ends, images);
   if (plan.user) started.held_id = hold_id(*plan.user);
 
   Cgroup& cgroup = *started.cgroup;

@@ -14,6 +14,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <string_view>
 #include <system_error>
 
 #include "sandbox/local/descriptors.hpp"
@@ -28,6 +29,8 @@ struct Prepared {
   const Plan& plan;
   pid_t parent = 0;
   int go = -1;  // readable once the parent has placed the child
+  // What maps to itself in a new user namespace, as the kernel reads it from uid_map and gid_map.
+  std::string own_user, own_group;
   std::vector<const char*> argv;
   std::vector<std::string> targets;  // of plan.staged
   std::vector<int> sources;          // their descriptors, filled in by the child
@@ -105,6 +108,28 @@ int stage_sources(Prepared& prepared) {
   return 0;
 }
 
+int write_text(const char* path, std::string_view text) {
+  int file = open(path, O_WRONLY | O_CLOEXEC);
+  if (file == -1) return errno;
+  int error = check(write(file, text.data(), text.size()));
+  close(file);
+  return error;
+}
+
+// The children of this process, bwrap's first of all, will be in the new namespace. Only root may
+// make one as he is; another user does it in a user namespace, where bwrap makes its own.
+int shift_clocks(Prepared& prepared) {
+  if (prepared.plan.clock_offsets.empty()) return 0;
+  bool is_root = prepared.plan.user.has_value();
+  if (int error = check(unshare(CLONE_NEWTIME | (is_root ? 0 : CLONE_NEWUSER)))) return error;
+  if (!is_root) {
+    if (int error = write_text("/proc/self/setgroups", "deny")) return error;
+    if (int error = write_text("/proc/self/uid_map", prepared.own_user)) return error;
+    if (int error = write_text("/proc/self/gid_map", prepared.own_group)) return error;
+  }
+  return write_text("/proc/self/timens_offsets", prepared.plan.clock_offsets);
+}
+
 int limit_resources(Prepared& prepared) { return apply(prepared.plan.limits); }
 
 int become_user(Prepared& prepared) { return prepared.plan.user ? become(*prepared.plan.user) : 0; }
@@ -135,6 +160,7 @@ constexpr struct {
     {"lower the priority", lower_priority},
     {"open what the sandbox may see", open_sources},
     {"stage what the sandbox may see", stage_sources},
+    {"shift the clocks", shift_clocks},
     {"limit resources", limit_resources},
     {"switch to an unprivileged user", become_user},
     {"die with the server", die_with_server},  // again: changing the user had cleared it
@@ -186,6 +212,9 @@ Spawned spawn(const Plan& plan, const std::function<void(pid_t)>& place) {
   Pipe report = make_pipe();
   Pipe go = make_pipe();
   Prepared prepared{.plan = plan, .parent = getpid(), .go = go.read.get()};
+  auto itself = [](auto id) { return std::to_string(id) + " " + std::to_string(id) + " 1\n"; };
+  prepared.own_user = itself(geteuid());
+  prepared.own_group = itself(getegid());
   for (const std::string& argument : plan.arguments) prepared.argv.push_back(argument.c_str());
   prepared.argv.push_back(nullptr);
   for (std::size_t index = 0; index < plan.staged.size(); ++index)

@@ -21,6 +21,8 @@ struct Plan {
   std::array<ResourceLimit, 5> limits;
   std::string oom_score;  // for /proc/self/oom_score_adj
   int niceness = 0;       // added to the server's
+  // For Images::monotonic and boottime: as the kernel reads it from /proc/self/timens_offsets.
+  std::string clock_offsets;
   // For a root server: the user to become, and what that user must reach although directories above
   // it may be closed to him. Staged below kStaging, as 0, 1, ... in a mount namespace of its own.
   std::optional<uid_t> user;

@@ -33,9 +33,12 @@ std::string too_full(std::uint64_t used, std::uint64_t limit) {
 }  // namespace
 
 LocalSandbox::LocalSandbox(asio::any_io_executor executor, asio::thread_pool& pool,
-                           const SandboxSpec& spec, std::shared_ptr<Process> process,
-                           const BackendOptions& options)
-    : process_(std::move(process)),
+                           FreezeThread& freezing, const SandboxSpec& spec,
+                           std::shared_ptr<Process> process, const BackendOptions& options,
+                           Origin origin)
+    : freezing_(freezing),
+      origin_(std::move(origin)),
+      process_(std::move(process)),
       sampled_(std::make_shared<Sampled>(executor)),
       files_(spec.workspace, pool),
       spill_(pool, (sampled_->directory = open_directory(spec.workspace)).get(),

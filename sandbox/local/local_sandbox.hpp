@@ -2,11 +2,13 @@
 
 #include <boost/asio/thread_pool.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "async/task_group.hpp"
 #include "sandbox/kernel.hpp"
 #include "sandbox/local/backend.hpp"
+#include "sandbox/local/image_record.hpp"
 #include "sandbox/local/process.hpp"
 #include "sandbox/local/spill.hpp"
 #include "sandbox/local/workspace.hpp"
@@ -14,18 +16,43 @@
 
 namespace sandbox::local {
 
+// Where a kernel came from, and what its own image will refer to.
+struct Origin {
+  Start how = Start::cold;
+  std::string cold_because;  // Sandbox::cold_because
+  ImageRecord record;
+  Fd base;                    // the template image it was thawed from, itself or by way of another
+  std::string cannot_freeze;  // why it was started without the loader; empty otherwise
+};
+
+// ptrace is a matter of one thread: each freeze goes to this one, which is made for the first.
+class FreezeThread {
+ public:
+  boost::asio::thread_pool& pool() { return pool_ ? *pool_ : pool_.emplace(1); }
+
+ private:
+  std::optional<boost::asio::thread_pool> pool_;
+};
+
 // A process in its sandbox, the kernel in it, and its workspace. Watches what the kernel (Linux)
 // cannot limit: the size of the workspace, and memory where there is no control group.
 class LocalSandbox : public Sandbox {
  public:
-  // Throws StartError or std::system_error.
+  // Throws StartError or std::system_error. `freezing` outlives it.
   LocalSandbox(boost::asio::any_io_executor executor, boost::asio::thread_pool& pool,
-               const SandboxSpec& spec, std::shared_ptr<Process> process,
-               const BackendOptions& options);
+               FreezeThread& freezing, const SandboxSpec& spec, std::shared_ptr<Process> process,
+               const BackendOptions& options, Origin origin);
   ~LocalSandbox() override;
 
   // As Kernel::ready.
   awaitable<void> ready(std::chrono::milliseconds limit) { return kernel_.ready(limit); }
+  // As Kernel::resumed.
+  awaitable<void> resumed(boost::json::object how, std::chrono::milliseconds limit) {
+    return kernel_.resumed(std::move(how), limit);
+  }
+  // Its workspace has another name now.
+  void move_to(const std::filesystem::path& workspace) { files_.move_to(workspace); }
+  Process& process() { return *process_; }
 
   awaitable<void> run(Execution& execution) override;
   awaitable<void> answer(Execution& execution, std::optional<std::string> value) override;
@@ -33,6 +60,9 @@ class LocalSandbox : public Sandbox {
   std::string description() const override;
   Files& files() override { return files_; }
   Usage usage() override { return process_->usage(); }
+  Start how_started() const override { return origin_.how; }
+  std::string cold_because() const override { return origin_.cold_because; }
+  awaitable<FreezeReport> freeze(std::filesystem::path image, FreezeOptions options) override;
   awaitable<void> close() override;
 
  private:
@@ -49,6 +79,8 @@ class LocalSandbox : public Sandbox {
   static awaitable<void> sample(std::shared_ptr<Sampled> sampled, boost::asio::thread_pool& pool);
   static awaitable<void> guard(std::shared_ptr<Process> process);
 
+  FreezeThread& freezing_;
+  Origin origin_;
   std::shared_ptr<Process> process_;
   std::shared_ptr<Sampled> sampled_;
   WorkspaceFiles files_;

@@ -2,7 +2,9 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -40,6 +42,8 @@ class Process {
   Fd err;    // read end of its stderr, non-blocking
   Fd pidfd;  // of bwrap's outer process: readable once everything in the sandbox has ended
 
+  // The program's pid on this machine (pid 2 inside); 0 once it has ended.
+  virtual pid_t program() = 0;
   virtual void interrupt() = 0;      // SIGINT to the program itself (pid 2 inside)
   virtual void kill_children() = 0;  // SIGKILL to all in the sandbox but the program and its init
   virtual void kill() = 0;           // SIGKILL to all
@@ -56,10 +60,19 @@ class Process {
   virtual void enforce() = 0;  // kills the biggest process if the limit is exceeded right now
 };
 
+// What a program that thaws an image is given besides descriptors 0 to 3.
+struct Images {
+  std::vector<int> descriptors;  // their numbers inside are appended to argv
+  // How far these clocks have to be ahead of this machine's, for a process that was frozen before
+  // it booted: zero leaves them alone.
+  std::chrono::nanoseconds monotonic{0}, boottime{0};
+};
+
 // Starts `argv` (paths inside) in a fresh sandbox for `spec`. To be called from the main thread
 // (PR_SET_PDEATHSIG is per thread). Blocks only for the spawn, a few milliseconds. Throws
 // StartError.
 std::unique_ptr<Process> launch(const SandboxSpec& spec, const std::vector<std::string>& argv,
-                                const std::filesystem::path& kernel_package);
+                                const std::filesystem::path& kernel_package,
+                                const Images& images = {});
 
 }  // namespace sandbox::local

@@ -55,8 +55,14 @@ class SandboxedProcess : public Process {
     bury_the_dead();
   }
 
+  pid_t program() override {
+    for (const Member& member : members_of(started_.pid_namespace))
+      if (member.inner_pid == kProgram) return member.pid;
+    return 0;
+  }
+
   void interrupt() override {
-    if (!program_) program_ = find_program();
+    if (!program_) program_ = hold_member(program(), started_.pid_namespace);
     send_signal(program_, SIGINT);
   }
 
@@ -136,12 +142,6 @@ class SandboxedProcess : public Process {
         total += (status.f_blocks - status.f_bfree) * status.f_frsize;
     }
     return total;
-  }
-
-  Fd find_program() const {
-    for (const Member& member : members_of(started_.pid_namespace))
-      if (member.inner_pid == kProgram) return hold_member(member.pid, started_.pid_namespace);
-    return {};
   }
 
   Started started_;

@@ -25,6 +25,9 @@ class WorkspaceFiles : public Files {
   awaitable<std::uint64_t> used(std::uint64_t enough) override;
   std::string host_path(const std::string& path) const override;
 
+  // The directory was renamed.
+  void move_to(std::filesystem::path workspace) { workspace_ = std::move(workspace); }
+
   struct Root;
 
  private:

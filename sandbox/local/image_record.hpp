@@ -1,0 +1,38 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "sandbox/local/process.hpp"
+
+namespace sandbox::local {
+
+// A frozen session as Sandbox::freeze leaves it, a directory:
+//
+//   memory        what image::freeze() wrote
+//   base          the template image it refers to, if it does: a hard link where that is possible,
+//                 so that it stays as long as it is needed and takes no room
+//   kernel.json   ImageRecord
+struct ImageRecord {
+  int version = 1;
+  std::string package;  // name of the directory of install_kernel_package() it was started with
+  std::string python;   // Template::python
+};
+
+inline std::filesystem::path memory_of(const std::filesystem::path& image) {
+  return image / "memory";
+}
+inline std::filesystem::path base_of(const std::filesystem::path& image) { return image / "base"; }
+
+// Throws FreezeError.
+void write_record(const std::filesystem::path& image, const ImageRecord& record);
+// Throws ThawError: it is not there, damaged, or written by a newer version.
+ImageRecord read_record(const std::filesystem::path& image);
+
+// Gives an open file another name. Throws FreezeError.
+void link_or_copy(const Fd& file, const std::filesystem::path& to);
+
+// Opens a file that only this server's user (or root) can have written. Throws ThawError.
+Fd open_own(const std::filesystem::path& file);
+
+}  // namespace sandbox::local
