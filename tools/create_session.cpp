@@ -1,4 +1,4 @@
-#include "tools/text.hpp"
+#include "tools/name.hpp"
 #include "tools/tools.hpp"
 
 namespace tools {
@@ -12,18 +12,8 @@ struct Args {
 };
 BOOST_DESCRIBE_STRUCT(Args, (), (name, template_, network))
 
-constexpr std::size_t kMaxName = 64;
-
-void check_name(const std::string& name) {
-  bool fits = !name.empty() && characters(name) <= kMaxName && plain_text(name) == name &&
-              name.find('\n') == name.npos;
-  if (!fits)
-    throw mcp::ToolError("arguments.name: expected 1 to " + std::to_string(kMaxName) +
-                         " characters on one line. No session was made.");
-}
-
 awaitable<mcp::CallToolResult> create(Sessions& sessions, mcp::Call& call, Args args) {
-  if (args.name) check_name(*args.name);
+  if (args.name) check_name(*args.name, "No session was made.");
   Sessions::Wish wish;
   wish.name = args.name.value_or("");
   wish.python = args.template_.value_or("");

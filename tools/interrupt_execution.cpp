@@ -26,13 +26,13 @@ awaitable<Sessions::Found> find(Sessions& sessions, mcp::Call& call, const Args&
 
 awaitable<mcp::CallToolResult> interrupt(Sessions& sessions, mcp::Call& call, Args args) {
   Sessions::Found found = co_await find(sessions, call, args);
-  bool had_kernel = found.session->has_kernel();
+  bool had_kernel = found.session->has_variables();
   if (found.run) {
     found.run->execution->request_stop(Execution::Stop::interrupt);
     co_await await_end(call, *found.run->execution, kInterruptTakes);
   }
   if (args.restart.value_or(false) && had_kernel) {
-    co_await found.session->stop_kernel("was stopped on request", true);
+    co_await found.session->restart("was stopped on request");
     co_return text_result(
         "The kernel of session " + found.session->handle() +
         " was stopped. Its variables are gone; files in /workspace are kept. The next run_python "

@@ -23,6 +23,10 @@ std::string state_name(const Session& session) {
       return "running";
     case Session::State::interrupting:
       return "interrupting";
+    case Session::State::hibernating:
+      return "going to disk";
+    case Session::State::hibernated:
+      return "on disk, variables kept";
   }
   return "";
 }
@@ -48,7 +52,17 @@ std::string line(const Session& session) {
 }
 
 std::string line(const sandbox::SessionRecord& record, std::int64_t now) {
-  return title(record) + ": on disk, files only, used " + ago(now - record.used) + "\n";
+  bool whole = record.image && record.image->current;
+  return title(record) + ": on disk, " + (whole ? "variables kept" : "files only") + ", used " +
+         ago(now - record.used) + "\n";
+}
+
+std::string line(const sandbox::SnapshotRecord& record, std::int64_t now) {
+  std::string text = "Snapshot " + title(record) + ": of session " + record.session + " " +
+                     after_execution(record.execution) + ", " + readable_size(record.bytes()) +
+                     ", template " + record.python + ", made " + ago(now - record.created);
+  if (!record.lost.empty()) text += ", without " + list_of(record.lost);
+  return text + "\n";
 }
 
 awaitable<mcp::CallToolResult> list(Sessions& sessions, mcp::Call& call, Args) {
@@ -60,6 +74,8 @@ awaitable<mcp::CallToolResult> list(Sessions& sessions, mcp::Call& call, Args) {
   for (std::size_t i = 0; i < stored.size() && i < kMaxStored; ++i) text += line(stored[i], now);
   if (stored.size() > kMaxStored)
     text += "[and " + std::to_string(stored.size() - kMaxStored) + " older ones]\n";
+  auto snapshots = co_await sessions.snapshots(principal);
+  for (const auto& snapshot : snapshots) text += line(snapshot, now);  // their number is limited
   if (text.empty()) text = "No sessions. run_python makes the default one.\n";
   text.pop_back();
   co_return text_result(std::move(text));

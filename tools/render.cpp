@@ -127,23 +127,26 @@ void add_all(Content& content, const std::deque<Output>& outputs, bool died = fa
   for (const Output& output : outputs) std::visit(add_one, output.what);
 }
 
-std::string fate(bool kept) {
-  return kept ? " and was interrupted: variables are kept"
-              : " and did not stop when interrupted: the kernel was killed. Variables are lost; "
-                "files in /workspace are kept; the next call starts a new kernel";
+std::string what_is_left(const Run& run) {
+  if (!run.rescue.empty()) return ". " + run.rescue;
+  return ". Variables are lost; files in /workspace are kept; the next call starts a new kernel";
 }
 
-std::string how_it_ended(const Execution& execution) {
+std::string fate(const Run& run) {
+  if (run.execution->kept) return " and was interrupted: variables are kept";
+  return " and did not stop when interrupted: the kernel was killed" + what_is_left(run);
+}
+
+std::string how_it_ended(const Run& run) {
+  const Execution& execution = *run.execution;
   auto ran = [&] { return seconds(execution.ended - execution.started); };
   switch (execution.status) {
     case Status::interrupted:
-      return "ran for " + ran() + fate(execution.kept);
+      return "ran for " + ran() + fate(run);
     case Status::timed_out:
-      return "timed out after " + seconds(execution.timeout) + fate(execution.kept);
+      return "timed out after " + seconds(execution.timeout) + fate(run);
     case Status::kernel_died:
-      return "the kernel died: " + plain_text(execution.cause) +
-             ". Variables are lost; files in /workspace are kept; the next call starts a new "
-             "kernel";
+      return "the kernel died: " + plain_text(execution.cause) + what_is_left(run);
     case Status::abandoned:
       return execution.cause.empty() ? "not run: it was cancelled while it waited for its turn"
                                      : "not run: " + plain_text(execution.cause);
@@ -258,7 +261,7 @@ mcp::CallToolResult render(const Session& session, const Run& run, const RenderL
   add_hints(content, session, execution);
   if (!execution.finished()) {
     content.remark(how_to_go_on(session, execution));
-  } else if (std::string ending = how_it_ended(execution); !ending.empty()) {
+  } else if (std::string ending = how_it_ended(run); !ending.empty()) {
     content.remark(ending);
   } else if (nothing) {
     content.line("(no output)");

@@ -2,6 +2,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+
 #include "mcp/error.hpp"
 #include "tools/identifiers.hpp"
 
@@ -53,22 +55,18 @@ std::string title(const sandbox::SessionRecord& record) {
   return record.id + (record.name.empty() ? "" : " \"" + record.name + "\"");
 }
 
-Session::Session(asio::any_io_executor executor, asio::thread_pool& pool, sandbox::Backend& backend,
-                 sandbox::SessionStore& store, sandbox::SandboxSpec spec,
-                 sandbox::SessionLease lease, std::function<void()> admit)
-    : executor_(executor),
-      pool_(pool),
-      backend_(backend),
-      store_(store),
+Session::Session(SessionServices services, sandbox::SandboxSpec spec, sandbox::SessionLease lease)
+    : services_(std::move(services)),
       spec_(std::move(spec)),
-      admit_(std::move(admit)),
       lease_(std::move(lease)),
-      turn_(executor),
-      tasks_(executor, log_defect) {
+      images_(services_.pool, services_.store, lease_, services_.checkpoints),
+      turn_(services_.executor),
+      tasks_(services_.executor, log_defect) {
   spec_.name = lease_.record.id;
   spec_.workspace = lease_.workspace();
-  if (lease_.record.generation > 0)
-    lost_because_ = "ended with the server that ran it, or for lack of use";
+  if (lease_.record.generation > 0 && !images_.current())
+    lost_because_ =
+        lease_.record.ended.value_or("ended with the server that ran it, or for lack of use");
 }
 
 Session::State Session::state() const {
@@ -76,7 +74,9 @@ Session::State Session::state() const {
   if (active_ && active_->execution->stop_requested() != Execution::Stop::none)
     return State::interrupting;
   if (active_) return State::running;
-  return has_kernel() ? State::idle : State::cold;
+  if (hibernating_) return State::hibernating;
+  if (has_kernel()) return State::idle;
+  return images_.current() ? State::hibernated : State::cold;
 }
 
 std::shared_ptr<Run> Session::submit(Cell cell) {
@@ -90,7 +90,8 @@ std::shared_ptr<Run> Session::submit(Cell cell) {
   touch();
   auto run = std::make_shared<Run>();
   run->bytes = bytes;
-  run->execution = std::make_shared<Execution>(executor_, "e-" + random_id(), std::move(cell.code));
+  run->execution =
+      std::make_shared<Execution>(services_.executor, "e-" + random_id(), std::move(cell.code));
   run->execution->stdin_text = std::move(cell.stdin_text);
   run->execution->timeout = cell.timeout;
   run->execution->can_ask = cell.can_ask;
@@ -140,55 +141,17 @@ awaitable<void> Session::run(std::shared_ptr<Run> run) {
   if (waits) --waiting_;
   if (active_ == run) active_ = nullptr;
   finish(*run);
+  // Now rather than before the next cell, whose caller would wait for it.
+  if (turn && !closing_ && has_kernel() && images_.due()) co_await checkpoint();
 }
 
 awaitable<void> Session::perform(std::shared_ptr<Run> run) {
   Execution& execution = *run->execution;
   auto wanted = [&] { return execution.stop_requested() == Execution::Stop::none && !closing_; };
-  if (wanted()) co_await ensure_kernel(*run);
+  if (wanted()) co_await ensure_kernel(run->announcements);
   if (!wanted()) co_return;
   execution.generation = lease_.record.generation;
   co_await sandbox_->run(execution);
-}
-
-awaitable<void> Session::ensure_kernel(Run& run) {
-  if (sandbox_ && !sandbox_->alive()) {
-    sandbox_.reset();
-    if (lost_because_.empty()) lost_because_ = "ended between two executions";
-  }
-  if (!sandbox_) admit_();
-  run.announcements = std::exchange(pending_, {});
-  if (sandbox_) co_return;
-  starting_ = true;
-  std::unique_ptr<sandbox::Sandbox> started;
-  try {
-    started = co_await backend_.start(spec_);
-  } catch (...) {
-    starting_ = false;
-    pending_ = std::move(run.announcements);
-    throw;
-  }
-  starting_ = false;
-  sandbox_ = std::move(started);
-  ++lease_.record.generation;
-  spdlog::info("session {}: kernel {} started ({})", handle(), lease_.record.generation,
-               sandbox_->description());
-  if (!lost_because_.empty())
-    run.announcements.push_back("A new kernel was started: the last one " +
-                                std::exchange(lost_because_, {}) +
-                                ". Variables from before are gone; files in /workspace are kept.");
-  co_await save();
-}
-
-// The record lets another process tell what became of this session, if this one dies.
-awaitable<void> Session::save() {
-  lease_.record.used = now_seconds();
-  auto write = [this] { store_.save(lease_); };
-  try {
-    co_await async::on_pool(pool_, write);
-  } catch (const sandbox::StoreError& failure) {
-    spdlog::warn("session {}: {}", handle(), failure.what());
-  }
 }
 
 void Session::finish(Run& run) {
@@ -201,17 +164,43 @@ void Session::finish(Run& run) {
     run.announcements.clear();
   }
   execution.ended = std::chrono::steady_clock::now();
+  if (execution.started != std::chrono::steady_clock::time_point()) {
+    last_execution_ = std::max(execution.number, last_execution_ + (execution.number ? 0 : 1));
+    images_.worked(execution.ended - execution.started);
+    not_hibernated_.clear();
+  }
   bool lost = !execution.kept && execution.generation == lease_.record.generation;
   if (lost) {
-    lost_because_ = execution.status == Execution::Status::kernel_died
-                        ? "died: " + execution.cause
-                        : "did not stop when interrupted and was killed";
-    sandbox_.reset();
+    lose_kernel(execution.status == Execution::Status::kernel_died
+                    ? "died: " + execution.cause
+                    : "did not stop when interrupted and was killed");
+    if (images_.record())
+      run.rescue = "The next call goes on from the checkpoint after execution " +
+                   std::to_string(images_.record()->execution) + ": " + lost_executions();
   }
+  report(run);
   execution.stdin_text.reset();  // nobody reads it again
   run.bytes = held_bytes(execution);
   touch();
   execution.changed.notify();
+}
+
+void Session::report(const Run& run) const {
+  if (!services_.observer) return;
+  const Execution& execution = *run.execution;
+  bool began = execution.started != std::chrono::steady_clock::time_point();
+  ExecutionReport report;
+  report.principal = lease_.record.principal;
+  report.session = handle();
+  report.execution = execution.id;
+  report.code = execution.code;
+  report.status = execution.status;
+  report.cause = execution.cause;
+  if (began)
+    report.duration =
+        std::chrono::duration_cast<std::chrono::milliseconds>(execution.ended - execution.started);
+  report.output_bytes = execution.bytes_out;
+  services_.observer->execution_ended(report);
 }
 
 awaitable<void> Session::answer(Execution& execution, std::optional<std::string> value) {
@@ -221,23 +210,10 @@ awaitable<void> Session::answer(Execution& execution, std::optional<std::string>
   if (waits) co_await sandbox->answer(execution, std::move(value));
 }
 
-awaitable<void> Session::stop_kernel(std::string reason, bool now) {
-  if (now)
-    for (const auto& run : history_) run->execution->request_stop(Execution::Stop::interrupt);
-  auto turn = co_await turn_.take();
-  if (!sandbox_) {
-    if (!lost_because_.empty()) lost_because_ = std::move(reason);  // killed as it did not stop
-    co_return;
-  }
-  auto ending = std::move(sandbox_);
-  lost_because_ = std::move(reason);
-  co_await ending->close();
-}
-
 std::shared_ptr<sandbox::Files> Session::files() {
   if (sandbox_) return std::shared_ptr<sandbox::Files>(sandbox_, &sandbox_->files());
   try {
-    if (!cold_files_) cold_files_ = backend_.files(spec_);
+    if (!cold_files_) cold_files_ = services_.backend.files(spec_);
   } catch (const std::system_error& failure) {
     throw sandbox::FileError("The session's files cannot be reached: " + failure.code().message() +
                              ".");
@@ -250,7 +226,7 @@ std::optional<sandbox::Usage> Session::usage() const {
   return sandbox_->usage();
 }
 
-awaitable<void> Session::close(bool keep_files) {
+awaitable<void> Session::close(bool keep, std::chrono::milliseconds freeze_limit) {
   closing_ = true;
   for (const auto& run : history_) run->execution->request_stop(Execution::Stop::cancelled);
   bool ended = co_await async::within(kCloseGrace, tasks_.join());
@@ -258,15 +234,18 @@ awaitable<void> Session::close(bool keep_files) {
     tasks_.cancel();
     co_await tasks_.join();
   }
-  if (sandbox_) co_await sandbox_->close();
-  sandbox_.reset();
+  if (keep && freeze_limit.count() > 0) co_await hibernate(freeze_limit, true);
+  if (!not_hibernated_.empty() && has_kernel())
+    lost_because_ = "could not be put on disk when the server ended (" + not_hibernated_ + ")";
+  if (!lost_because_.empty()) lease_.record.ended = lost_because_;
+  co_await end_kernel("the session was closed");
   cold_files_.reset();
-  if (keep_files) {
-    co_await save();
+  if (keep) {
+    co_await images_.save();
     co_return;
   }
-  auto remove = [this] { store_.remove(lease_); };
-  co_await async::on_pool(pool_, remove);
+  auto remove = [this] { services_.store.remove(lease_); };
+  co_await async::on_pool(services_.pool, remove);
 }
 
 void Session::forget_old_runs() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,8 @@
 #include "async/task_group.hpp"
 #include "sandbox/sandbox.hpp"
 #include "sandbox/session_store.hpp"
+#include "tools/observer.hpp"
+#include "tools/session_images.hpp"
 
 namespace tools {
 
@@ -20,7 +23,8 @@ using sandbox::Execution;
 struct Run {
   std::shared_ptr<Execution> execution;
   std::vector<std::string> announcements;  // "New session …", "A new kernel was started: …"
-  std::size_t bytes = 0;                   // what its code and outputs hold
+  std::string rescue;     // after a kernel's end: what the next execution goes on from
+  std::size_t bytes = 0;  // what its code and outputs hold
 };
 
 struct Cell {
@@ -33,21 +37,29 @@ struct Cell {
 // How a session is named to its owner: the handle, and the name that was given.
 std::string title(const sandbox::SessionRecord& record);
 
+// What sessions work with. All of it outlives them.
+struct SessionServices {
+  boost::asio::any_io_executor executor;
+  boost::asio::thread_pool& pool;
+  sandbox::Backend& backend;
+  sandbox::SessionStore& store;
+  Observer* observer = nullptr;  // may be null
+  CheckpointPolicy checkpoints;
+  std::function<void()> admit;  // throws StartError when no further kernel may run
+};
+
 // What a handle names: one sandbox with its persistent kernel, a workspace and a history. Runs one
 // execution at a time, the others wait their turn. Outlives calls and connections.
 //
-// The kernel is started by the first execution and can end (death, restart, idle) and be started
-// again: `generation` counts the starts, and every claim about kept or lost variables comes from
-// it.
+// The kernel is started by the first execution. It can be put on disk and come back as it was; it
+// can end (death, restart, idle) and be restored to a checkpoint or started anew. `generation`
+// counts how often variables began or went back: every claim about kept or lost ones comes from it.
 class Session {
  public:
-  enum class State { cold, starting, idle, running, interrupting };
+  // cold: neither a kernel nor its state. hibernated: its state is on disk.
+  enum class State { cold, starting, idle, running, interrupting, hibernating, hibernated };
 
-  // The pool, the backend and the store outlive the session. `admit` throws StartError when no
-  // further kernel may run.
-  Session(boost::asio::any_io_executor executor, boost::asio::thread_pool& pool,
-          sandbox::Backend& backend, sandbox::SessionStore& store, sandbox::SandboxSpec spec,
-          sandbox::SessionLease lease, std::function<void()> admit);
+  Session(SessionServices services, sandbox::SandboxSpec spec, sandbox::SessionLease lease);
 
   const std::string& handle() const { return lease_.record.id; }
   const sandbox::SessionRecord& record() const { return lease_.record; }
@@ -56,6 +68,8 @@ class Session {
   State state() const;
   bool has_kernel() const { return sandbox_ != nullptr && sandbox_->alive(); }
   bool takes_kernel() const { return starting_ || has_kernel(); }  // what the limits count
+  // Whether its variables are there, in a kernel or on disk.
+  bool has_variables() const { return has_kernel() || images_.current(); }
   std::chrono::steady_clock::time_point last_used() const { return last_used_; }
   void touch() { last_used_ = std::chrono::steady_clock::now(); }
 
@@ -75,35 +89,59 @@ class Session {
   // Gives a cell that waits for input its answer; nothing happens to one that does not wait.
   awaitable<void> answer(Execution& execution, std::optional<std::string> value);
 
-  // Ends the kernel: after all cells or, if `now`, by stopping the running one and those that wait.
-  // The next result tells the reason: "the last one <reason>".
-  awaitable<void> stop_kernel(std::string reason, bool now);
+  // Ends the kernel after all cells. The next result tells the reason: "the last one <reason>".
+  awaitable<void> stop_kernel(std::string reason);
+  // Ends it by stopping the cell that runs and those that wait, and forgets its state on disk.
+  awaitable<void> restart(std::string reason);
+  // Puts an idle kernel on disk, within `limit`. False when there is none, or it cannot be frozen:
+  // then it goes on running, and the reason is in not_hibernated() until it is used again.
+  awaitable<bool> hibernate(std::chrono::milliseconds limit, bool allow_lost);
+  const std::string& not_hibernated() const { return not_hibernated_; }
+
+  // For what must not meet an execution: while it is held, none runs. Throws ToolError when the one
+  // that runs does not end within `limit`, or the session is closed.
+  awaitable<async::Turn::Hold> turn(std::chrono::milliseconds limit);
+  // With the turn held: the sandbox with its kernel, brought up if need be.
+  awaitable<std::shared_ptr<sandbox::Sandbox>> kernel();
+  int last_execution() const { return last_execution_; }  // In[n] of the kernel; 0: none yet
+  // With the turn held: becomes what the image of `execution` has in memory, and what `fill` puts
+  // into an empty directory as files. Throws what the backend or `fill` throws; memory and files
+  // are as they were then.
+  awaitable<void> become(std::filesystem::path image, sandbox::Thaw why, int execution,
+                         std::function<void(const std::filesystem::path&)> fill);
 
   // Works with and without a kernel. What is returned may be used after that kernel's end. Throws
   // FileError when the directory is gone.
   std::shared_ptr<sandbox::Files> files();
   std::optional<sandbox::Usage> usage() const;
 
-  // Stops what runs, ends the kernel, and gives up the directory: kept if `keep_files`, else
-  // deleted. Takes at most about two seconds, and must not be cancelled: its tasks refer to it.
-  // Afterwards a session runs nothing more.
-  awaitable<void> close(bool keep_files);
+  // Stops what runs, and gives up the directory. It is kept if `keep`, with the kernel's state if
+  // that can be frozen within `freeze_limit`; else deleted. Takes at most about two seconds
+  // besides, and must not be cancelled: its tasks refer to it. Afterwards a session runs nothing
+  // more.
+  awaitable<void> close(bool keep, std::chrono::milliseconds freeze_limit);
 
  private:
   awaitable<void> run(std::shared_ptr<Run> run);
   awaitable<void> perform(std::shared_ptr<Run> run);
-  awaitable<void> ensure_kernel(Run& run);
+  awaitable<void> checkpoint();
   void finish(Run& run);
-  awaitable<void> save();
+  void report(const Run& run) const;
   void forget_old_runs();
 
-  boost::asio::any_io_executor executor_;
-  boost::asio::thread_pool& pool_;
-  sandbox::Backend& backend_;
-  sandbox::SessionStore& store_;
+  // Of the kernel, with the turn held (session_kernel.cpp).
+  awaitable<void> ensure_kernel(std::vector<std::string>& announcements);
+  awaitable<std::string> bring_up();  // what there is to say about it
+  awaitable<std::string> wake();
+  awaitable<std::string> start_anew(std::string not_restored);
+  awaitable<void> end_kernel(std::string cause);
+  void lose_kernel(std::string because);
+  std::string lost_executions() const;
+
+  SessionServices services_;
   sandbox::SandboxSpec spec_;
-  std::function<void()> admit_;
   sandbox::SessionLease lease_;
+  SessionImages images_;
   std::shared_ptr<sandbox::Files> cold_files_;
   std::shared_ptr<sandbox::Sandbox> sandbox_;  // shared with file operations that are under way
   async::Turn turn_;
@@ -112,10 +150,14 @@ class Session {
   std::shared_ptr<Run> active_;
   std::size_t waiting_ = 0;
   bool starting_ = false;
+  bool hibernating_ = false;
   bool closing_ = false;
+  int last_execution_ = 0;
   std::vector<std::string> pending_;
-  std::string
-      lost_because_;  // what became of the last kernel; empty while one runs or none ever did
+  // What became of the last kernel; empty while one runs, none ever did, or it is on disk.
+  std::string lost_because_;
+  bool knows_last_execution_ = false;  // false: a process that is gone ran it
+  std::string not_hibernated_;
   std::chrono::steady_clock::time_point last_used_ = std::chrono::steady_clock::now();
 };
 

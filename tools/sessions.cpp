@@ -21,17 +21,27 @@ void refuse_taken(const std::vector<sandbox::SessionRecord>& records, const std:
                       other.id + "\" to use it, or choose another name.");
 }
 
+sandbox::SnapshotLimits snapshot_limits(const SessionPolicy& policy) {
+  sandbox::SnapshotLimits limits;
+  limits.disk = policy.disk;
+  limits.per_principal = policy.max_snapshots;
+  return limits;
+}
+
 }  // namespace
 
 Sessions::Sessions(asio::any_io_executor executor, asio::thread_pool& pool,
                    sandbox::Backend& backend, sandbox::SessionStore& store, SessionPolicy policy,
-                   FindPython find_python)
+                   FindPython find_python, Observer* observer)
     : executor_(executor),
       pool_(pool),
       backend_(backend),
       store_(store),
       policy_(std::move(policy)),
       find_python_(std::move(find_python)),
+      observer_(observer),
+      snapshots_(store.root(), snapshot_limits(policy_)),
+      process_(random_id()),
       opening_(executor),
       leaving_(executor) {}
 
@@ -46,17 +56,43 @@ awaitable<std::shared_ptr<Session>> Sessions::resolve(const mcp::Call& call,
     co_return co_await create(principal, wish);
   }
   auto turn = co_await opening_.take();  // fifty first calls at once make one session
-  auto known = defaults_.find(key);
-  if (known != defaults_.end())
-    if (auto session = find(principal, known->second)) co_return session;
-  auto session = co_await make_default(call);
+  auto session = co_await find_default(call, key);
   defaults_[key] = session->handle();
   co_return session;
 }
 
-awaitable<std::shared_ptr<Session>> Sessions::make_default(const mcp::Call& call) {
+std::string Sessions::conversation_of(const mcp::Call& call, const std::string& key) const {
+  // A process finds its own again that it put to rest; the next process begins afresh.
+  return hash_of(is_process_default(call) ? key + "\n" + process_ : key);
+}
+
+// Called with the turn held.
+awaitable<std::shared_ptr<Session>> Sessions::find_default(const mcp::Call& call,
+                                                           const std::string& key) {
+  const std::string& principal = call.peer().principal;
+  auto known = defaults_.find(key);
+  if (known != defaults_.end())
+    if (auto session = find(principal, known->second)) co_return session;
+  std::string conversation = conversation_of(call, key);
+  Look look = [this, &principal, &conversation] {
+    return store_.open_conversation(principal, conversation);
+  };
+  Opened stored = co_await open_stored(std::move(look));
+  if (stored.session) co_return stored.session;
+  if (stored.held == Held::elsewhere) conversation.clear();
+  auto session = co_await make_default(call, conversation);
+  if (stored.held == Held::elsewhere)
+    session->announce(
+        "The session of this conversation is in use by another pykeep process, so this is a fresh "
+        "one.");
+  co_return session;
+}
+
+awaitable<std::shared_ptr<Session>> Sessions::make_default(const mcp::Call& call,
+                                                           const std::string& conversation) {
   const std::string& principal = call.peer().principal;
   Wish wish;
+  wish.conversation = conversation;
   if (policy_.default_name.empty() || !is_process_default(call))
     co_return co_await make(principal, wish);
 
@@ -102,14 +138,21 @@ awaitable<Sessions::Opened> Sessions::open(const std::string& principal,
     opened.held = Held::here;
     co_return opened;
   }
-  using State = sandbox::SessionStore::Lookup::State;
-  auto look = [this, &principal, &handle] {
+  Look look = [this, &principal, &handle] {
     auto found = store_.open(principal, handle);
-    return found.state == State::absent ? store_.open_named(principal, handle) : std::move(found);
+    if (found.state != sandbox::SessionStore::Lookup::State::absent) return found;
+    return store_.open_named(principal, handle);
   };
+  co_return co_await open_stored(std::move(look));
+}
+
+// Called with the turn held.
+awaitable<Sessions::Opened> Sessions::open_stored(Look look) {
+  using State = sandbox::SessionStore::Lookup::State;
+  Opened opened;
   sandbox::SessionStore::Lookup found;
   try {
-    found = co_await async::on_pool(pool_, look);
+    found = co_await async::on_pool(pool_, std::move(look));
   } catch (const sandbox::StoreError& failure) {
     throw ToolError(failure.what());
   }
@@ -146,6 +189,7 @@ awaitable<std::shared_ptr<Session>> Sessions::make(const std::string& principal,
   record.name = wish.name;
   record.python = wish.python.empty() ? policy_.default_python : wish.python;
   record.network = wish.network;
+  if (!wish.conversation.empty()) record.conversation = wish.conversation;
   record.created = record.used = now_seconds();
   auto prepare = [this, &record] {
     // Before anything is made: a wrong name has no effect.
@@ -179,8 +223,10 @@ std::shared_ptr<Session> Sessions::adopt(sandbox::SessionLease lease) {
   spec.environment = policy_.environment;
   std::string handle = lease.record.id;
   auto admit = [this, principal = lease.record.principal] { admit_kernel(principal); };
-  auto session = std::make_shared<Session>(executor_, pool_, backend_, store_, std::move(spec),
-                                           std::move(lease), std::move(admit));
+  SessionServices services{executor_,          pool_, backend_, store_, observer_,
+                           CheckpointPolicy(), admit};
+  services.checkpoints = policy_.checkpoints;
+  auto session = std::make_shared<Session>(std::move(services), std::move(spec), std::move(lease));
   by_handle_[handle] = session;
   return session;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "mcp/call.hpp"
+#include "sandbox/snapshot_store.hpp"
 #include "tools/session.hpp"
 
 namespace tools {
@@ -21,10 +22,17 @@ struct SessionPolicy {
   std::size_t max_live = 32;                 // sessions with a kernel, in total
   std::size_t max_live_per_principal = 32;   // and of one principal
   std::size_t max_sessions = 256;            // held by this process, with a kernel or without
-  std::chrono::seconds session_ttl{3600};    // without use, then the kernel is stopped
-  std::chrono::seconds keep{7 * 24 * 3600};  // without use, then the files are deleted
-  std::uint64_t disk = 8ull << 30;           // of all sessions nobody runs
+  std::chrono::seconds idle_timeout{900};    // without use, then the kernel is put on disk
+  std::chrono::seconds session_ttl{3600};    // without use, then one that could not be is stopped
+  std::chrono::seconds keep{7 * 24 * 3600};  // without use, then the session is deleted
+  std::uint64_t disk = 8ull << 30;           // of snapshots, and of all sessions nobody runs
+  CheckpointPolicy checkpoints;
+  std::chrono::seconds snapshot_keep{0};  // since it was made, then it is deleted; 0: never
+  std::size_t max_snapshots = 100;        // of one principal
 };
+
+// How a snapshot is named to its owner: its id, and the name that was given.
+std::string title(const sandbox::SnapshotRecord& record);
 
 // Finds the Python environment of a name. Throws sandbox::StartError with the remedy.
 using FindPython = std::function<sandbox::Template(const std::string& name)>;
@@ -34,7 +42,7 @@ class Sessions {
  public:
   Sessions(boost::asio::any_io_executor executor, boost::asio::thread_pool& pool,
            sandbox::Backend& backend, sandbox::SessionStore& store, SessionPolicy policy,
-           FindPython find_python);
+           FindPython find_python, Observer* observer = nullptr);
 
   // The session a call means, first match: the handle; the transport's session; the conversation
   // that a known host names in _meta; the process default (stdio). A session that is not there yet
@@ -47,6 +55,7 @@ class Sessions {
     std::string name;
     std::string python;
     bool network = false;
+    std::string conversation;  // hash of the key that shall find it; may be empty
   };
   // Throws ToolError: too many sessions, no such template, network not allowed, name taken, disk.
   // A template is wished for by name: a path would let the model choose what of this machine is
@@ -72,12 +81,32 @@ class Sessions {
 
   awaitable<void> close(const std::string& principal, const std::string& handle);
 
-  // Stops idle kernels and sweeps what is too old, until cancelled.
+  // Puts idle kernels on disk or stops them, and sweeps what is too old, until cancelled.
   awaitable<void> expire();
 
-  // Ends every kernel; files stay, and so does a session that has a name. Within about two seconds;
-  // called when no call is left.
-  awaitable<void> shutdown();
+  // Ends every kernel, after putting it on disk where that can be done within `freeze_limit`; what
+  // was used, has a name or files stays. Takes about a second besides; called when no call is left.
+  awaitable<void> shutdown(std::chrono::milliseconds freeze_limit = kShutdownFreeze);
+  // Over stdio, clients give a server two seconds (app/stdio.cpp).
+  static constexpr std::chrono::milliseconds kShutdownFreeze{1200};
+
+  // Snapshots (sessions_snapshots.cpp). All throw ToolError, and leave everything as it was then.
+  struct Taken {
+    sandbox::SnapshotRecord record;
+    std::chrono::microseconds pause;  // how long the kernel stood still
+  };
+  // Once what runs in the session has ended. `allow_lost`: without descriptors that cannot be
+  // carried, which the record then lists.
+  awaitable<Taken> snapshot(std::shared_ptr<Session> session, std::string name, bool allow_lost);
+  struct Restored {
+    sandbox::SnapshotRecord record;
+    std::shared_ptr<Session> session;
+  };
+  // Without a session, a new one begins with the snapshot; else that one goes back to it.
+  awaitable<Restored> restore(std::string principal, std::string snapshot,
+                              std::optional<std::string> session);
+  awaitable<void> delete_snapshot(const std::string& principal, const std::string& snapshot);
+  awaitable<std::vector<sandbox::SnapshotRecord>> snapshots(const std::string& principal);
 
   const SessionPolicy& policy() const { return policy_; }
 
@@ -95,11 +124,22 @@ class Sessions {
   awaitable<Opened> open(const std::string& principal, const std::string& handle);
   awaitable<std::shared_ptr<Session>> open_or_explain(const std::string& principal,
                                                       const std::string& handle);
-  awaitable<std::shared_ptr<Session>> make_default(const mcp::Call& call);
+  using Look = std::function<sandbox::SessionStore::Lookup()>;
+  awaitable<Opened> open_stored(Look look);
+  awaitable<std::shared_ptr<Session>> find_default(const mcp::Call& call, const std::string& key);
+  awaitable<std::shared_ptr<Session>> make_default(const mcp::Call& call,
+                                                   const std::string& conversation);
+  std::string conversation_of(const mcp::Call& call, const std::string& key) const;
   awaitable<std::shared_ptr<Session>> make(const std::string& principal, const Wish& wish);
   std::shared_ptr<Session> adopt(sandbox::SessionLease lease);
-  void leave(std::shared_ptr<Session> session, bool keep_files);
-  static awaitable<void> close_now(std::shared_ptr<Session> session, bool keep_files);
+  void leave(std::shared_ptr<Session> session, bool keep, std::chrono::milliseconds freeze_limit);
+  static awaitable<void> close_now(std::shared_ptr<Session> session, bool keep,
+                                   std::chrono::milliseconds freeze_limit);
+  awaitable<void> rest(std::shared_ptr<Session> session, std::chrono::seconds unused);
+  bool images_work() const;
+  bool is_worth_keeping(const Session& session) const;
+  awaitable<sandbox::SnapshotHold> hold_snapshot(const std::string& principal,
+                                                 const std::string& snapshot);
   awaitable<void> sweep();
   void admit_session();
   void admit_kernel(const std::string& principal) const;
@@ -111,6 +151,9 @@ class Sessions {
   sandbox::SessionStore& store_;
   SessionPolicy policy_;
   FindPython find_python_;
+  Observer* observer_;
+  sandbox::SnapshotStore snapshots_;
+  std::string process_;  // tells the default session of this process from those of others
   async::Turn opening_;  // one session is made or taken over at a time
   std::map<std::string, std::shared_ptr<Session>> by_handle_;
   std::map<std::string, std::string> defaults_;  // key of a conversation -> handle

@@ -14,6 +14,9 @@ std::vector<mcp::Tool> all(Sessions& sessions, boost::asio::thread_pool& pool, U
   list.push_back(upload_file(sessions, pool, std::move(uploads), tickets));
   list.push_back(download_file(sessions, tickets));
   list.push_back(list_files(sessions));
+  list.push_back(snapshot(sessions));
+  list.push_back(restore_snapshot(sessions));
+  list.push_back(delete_snapshot(sessions));
   list.push_back(create_session(sessions));
   list.push_back(list_sessions(sessions));
   list.push_back(close_session(sessions));

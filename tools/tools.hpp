@@ -23,6 +23,9 @@ mcp::Tool upload_file(Sessions& sessions, boost::asio::thread_pool& pool, Upload
                       Tickets& tickets);
 mcp::Tool download_file(Sessions& sessions, Tickets& tickets);
 mcp::Tool list_files(Sessions& sessions);
+mcp::Tool snapshot(Sessions& sessions);
+mcp::Tool restore_snapshot(Sessions& sessions);
+mcp::Tool delete_snapshot(Sessions& sessions);
 mcp::Tool create_session(Sessions& sessions);
 mcp::Tool list_sessions(Sessions& sessions);
 mcp::Tool close_session(Sessions& sessions);

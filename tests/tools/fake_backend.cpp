@@ -3,6 +3,8 @@
 #include <spdlog/spdlog.h>
 #include <stdlib.h>
 
+#include <fstream>
+
 #include "sandbox/local/workspace.hpp"
 #include "schemas/codec.hpp"
 
@@ -96,7 +98,7 @@ void raise(sandbox::Execution& execution) {
 // ---- the sandbox
 
 Sandbox::Sandbox(Backend& backend, sandbox::SandboxSpec spec)
-    : backend_(backend), files_(backend.files(spec)) {
+    : backend_(backend), template_(spec.python.name), files_(backend.files(spec)) {
   backend_.sandboxes.push_back(this);
 }
 
@@ -111,6 +113,8 @@ awaitable<void> Sandbox::run(sandbox::Execution& execution) {
   std::string rest = execution.code.substr(std::min(execution.code.size(), word.size() + 1));
   if (word == "print") print(execution, rest + "\n");
   if (word == "talk") print(execution, "step\n");
+  if (word == "set") variables_[rest.substr(0, rest.find(' '))] = rest.substr(rest.find(' ') + 1);
+  if (word == "get") print(execution, variables_.contains(rest) ? variables_[rest] : "NameError");
   if (word == "sleep" || word == "talk") {
     auto limit = execution.timeout;
     if (execution.stop_requested() == Stop::none) co_await execution.stop_changed.wait(limit);
@@ -152,7 +156,53 @@ awaitable<void> Sandbox::close() {
   co_return;
 }
 
+awaitable<sandbox::FreezeReport> Sandbox::freeze(fs::path image, sandbox::FreezeOptions options) {
+  ++backend_.freezes;
+  co_await async::sleep_for(backend_.freeze_takes);
+  if (!alive_) throw sandbox::FreezeError("the kernel has ended");
+  if (!refuses_to_freeze.empty()) throw sandbox::FreezeError(refuses_to_freeze);
+  if (!backend_.freeze_refusal.empty() && !options.allow_lost)
+    throw sandbox::FreezeError(backend_.freeze_refusal);
+  if (!fs::create_directory(image)) throw std::logic_error("an image is never replaced");
+  std::ofstream file(image / "state");
+  file << template_ << "\n" << number_ << "\n";
+  for (const auto& [name, value] : variables_) file << name << "\n" << value << "\n";
+  if (!options.keep_running) alive_ = false;
+  sandbox::FreezeReport report;
+  report.bytes = 4096;
+  report.pause = std::chrono::microseconds(7'000);
+  report.lost = backend_.lost;
+  co_return report;
+}
+
+void Sandbox::thaw(const fs::path& image) {
+  std::ifstream file(image / "state");
+  std::string made_with, name, value;
+  if (!std::getline(file, made_with) || !(file >> number_) || !std::getline(file, value))
+    throw sandbox::ThawError("the image is damaged.");
+  if (made_with != template_)
+    throw sandbox::ThawError("the image was made with template \"" + made_with + "\".");
+  while (std::getline(file, name) && std::getline(file, value)) variables_[name] = value;
+  how_started_ = sandbox::Start::image;
+}
+
 // ---- the backend
+
+sandbox::Capabilities Backend::capabilities() const {
+  sandbox::Capabilities can;
+  if (images) can.snapshot = sandbox::Capabilities::Snapshot::exact;
+  return can;
+}
+
+awaitable<std::unique_ptr<sandbox::Sandbox>> Backend::thaw(fs::path image,
+                                                           sandbox::SandboxSpec spec,
+                                                           sandbox::Thaw reason) {
+  if (!refusal.empty()) throw sandbox::StartError(refusal);
+  auto thawed = std::make_unique<Sandbox>(*this, std::move(spec));
+  thawed->thaw(image);
+  thaws.push_back(reason);
+  co_return thawed;
+}
 
 awaitable<std::unique_ptr<sandbox::Sandbox>> Backend::start(sandbox::SandboxSpec spec) {
   if (!refusal.empty()) throw sandbox::StartError(refusal);

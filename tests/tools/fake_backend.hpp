@@ -7,6 +7,7 @@
 #include <boost/asio/thread_pool.hpp>
 #include <deque>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,7 +24,7 @@ namespace fake {
 using async::awaitable;
 
 // The cells it knows: "ok", "print TEXT", "raise", "sleep" (until stopped), "die", "ask PROMPT",
-// "talk" (prints a line, then sleeps).
+// "talk" (prints a line, then sleeps), "set NAME VALUE", "get NAME".
 class Sandbox final : public sandbox::Sandbox {
  public:
   Sandbox(struct Backend& backend, sandbox::SandboxSpec spec);
@@ -36,20 +37,33 @@ class Sandbox final : public sandbox::Sandbox {
   sandbox::Usage usage() override { return {}; }
   awaitable<void> close() override;
 
+  // An image is a directory with one file, which has the variables.
+  awaitable<sandbox::FreezeReport> freeze(std::filesystem::path image,
+                                          sandbox::FreezeOptions options) override;
+  void thaw(const std::filesystem::path& image);
+  sandbox::Start how_started() const override { return how_started_; }
+
   void die() { alive_ = false; }
+  std::string refuses_to_freeze;  // even if what is lost does not matter
 
  private:
   struct Backend& backend_;
+  std::string template_;
   std::unique_ptr<sandbox::Files> files_;
   std::optional<std::string> answer_;
   bool alive_ = true;
   int number_ = 0;
+  std::map<std::string, std::string> variables_;
+  sandbox::Start how_started_ = sandbox::Start::cold;
 };
 
 struct Backend final : sandbox::Backend {
   awaitable<std::unique_ptr<sandbox::Sandbox>> start(sandbox::SandboxSpec spec) override;
   std::unique_ptr<sandbox::Files> files(const sandbox::SandboxSpec& spec) override;
-  sandbox::Capabilities capabilities() const override { return {}; }
+  awaitable<std::unique_ptr<sandbox::Sandbox>> thaw(std::filesystem::path image,
+                                                    sandbox::SandboxSpec spec,
+                                                    sandbox::Thaw reason) override;
+  sandbox::Capabilities capabilities() const override;
   awaitable<std::vector<sandbox::Layer>> check() override;
 
   boost::asio::thread_pool* real_files = nullptr;  // set: workspaces are those of this machine
@@ -57,6 +71,12 @@ struct Backend final : sandbox::Backend {
   std::vector<std::string> cells;   // that were run, of all sandboxes
   std::vector<Sandbox*> sandboxes;  // that live
   int starts = 0;
+  bool images = false;            // whether kernels can be frozen
+  std::string freeze_refusal;     // FreezeError with it, if not empty; unless allow_lost
+  std::vector<std::string> lost;  // what images do not carry
+  std::chrono::milliseconds freeze_takes{0};
+  int freezes = 0;
+  std::vector<sandbox::Thaw> thaws;
 };
 
 // A call as the tools see it, without a client.
