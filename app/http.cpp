@@ -1,9 +1,82 @@
-#include <stdexcept>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <boost/asio/signal_set.hpp>
+#include <cstdio>
 
 #include "app/commands.hpp"
+#include "app/http_server.hpp"
 
 namespace app {
 
-int http(const Options&) { throw std::runtime_error("not served yet"); }
+namespace asio = boost::asio;
+
+namespace {
+
+// What ending the kernels and the backend may take, after the grace.
+constexpr std::chrono::seconds kLastSteps{15};
+
+// Each connection is a descriptor, and the usual 1,024 are there for programs that use select(2).
+void allow_many_descriptors() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Whatever holds us up then: SIGALRM ends the process, and every sandbox dies with it.
+void limit_the_end(std::chrono::seconds grace) {
+  itimerval limit{};
+  limit.it_value.tv_sec = (grace + kLastSteps).count();
+  setitimer(ITIMER_REAL, &limit, nullptr);
+}
+
+async::awaitable<void> follow_signals(HttpServer& server, std::chrono::seconds grace) {
+  asio::signal_set signals(co_await asio::this_coro::executor, SIGINT, SIGTERM, SIGHUP);
+  for (bool stopping = false;;) {
+    int signal = co_await signals.async_wait(asio::use_awaitable);
+    if (signal == SIGHUP) {
+      server.reload();
+    } else if (stopping) {
+      _exit(128 + signal);  // sandboxes end with us
+    } else {
+      stopping = true;
+      limit_the_end(grace);
+      server.stop(grace);
+    }
+  }
+}
+
+async::awaitable<void> serve(Keep& keep, const Options& options) {
+  auto executor = co_await asio::this_coro::executor;
+  HttpServer server(executor, keep, options);
+  async::TaskGroup housekeeping(executor);
+  housekeeping.spawn(keep.sessions.expire());
+  housekeeping.spawn(follow_signals(server, options.http.grace));
+  std::fprintf(stderr, "pykeep: serving MCP at %s/mcp\n", server.local_url().c_str());
+  co_await server.serve();
+  housekeeping.cancel();
+  co_await housekeeping.join();
+}
+
+async::awaitable<void> live(Keep& keep, const Options& options, int& code) {
+  try {
+    co_await serve(keep, options);
+    code = 0;
+  } catch (const std::exception& failure) {
+    std::fprintf(stderr, "pykeep: %s\n", failure.what());
+  }
+  co_await keep.sessions.shutdown();
+}
+
+}  // namespace
+
+int http(const Options& options) {
+  int code = 1;
+  allow_many_descriptors();
+  run_to_end(options, [&](Keep& keep) { return live(keep, options, code); });
+  return code;
+}
 
 }  // namespace app

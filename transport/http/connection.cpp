@@ -29,11 +29,6 @@ std::string trace_of(const Request& request) {
   return hex ? trace : "";
 }
 
-// Paths may hold secrets (upload tickets), queries too.
-std::string loggable(const std::string& path) {
-  return path.substr(0, std::min(path.find('/', 1), std::size_t{40}));
-}
-
 }  // namespace
 
 Connection::Connection(asio::ip::tcp::socket socket, std::string remote, Service& service)
@@ -128,7 +123,6 @@ awaitable<bool> Connection::next_request() {
 }
 
 awaitable<void> Connection::handle() {
-  auto started = Clock::now();
   std::string failure = "the handler did not answer";
   try {
     co_await service_.handler(*this);
@@ -148,9 +142,6 @@ awaitable<void> Connection::handle() {
   }
   watching_.cancel();
   co_await watching_.join();
-  auto took = std::chrono::duration_cast<milliseconds>(Clock::now() - started);
-  spdlog::debug("request {}: {} {} {} -> {} in {} ms", request_.id, request_.principal,
-                request_.method, loggable(request_.path), status_, took.count());
 }
 
 void Connection::finish_request() {

@@ -97,8 +97,7 @@ class Connection final : public Exchange {
   std::optional<async::Turn> writing_;  // while streaming
   std::optional<std::uint64_t> left_;   // to stream, where the length was told
   Stage stage_ = Stage::none;           // of the response
-  int status_ = 0;
-  int body_failure_ = 0;  // 0: none so far
+  int body_failure_ = 0;                // 0: none so far
   std::uint64_t body_bytes_ = 0;
   std::chrono::steady_clock::duration body_waited_{};
   bool idle_ = false;

@@ -54,7 +54,6 @@ bool has_no_body(int status) { return status < 200 || status == 204 || status ==
 
 std::string Connection::head_of(const Response& response, std::optional<std::size_t> length) {
   auto known = boost::beast::http::int_to_status(static_cast<unsigned>(response.status));
-  status_ = response.status;
   std::string head = "HTTP/1.1 " + std::to_string(response.status) + " ";
   head += std::string(boost::beast::http::obsolete_reason(known)) + "\r\n";
   auto add = [&head](const std::string& name, const std::string& value) {

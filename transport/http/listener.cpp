@@ -106,6 +106,8 @@ Listener::Listener(asio::any_io_executor executor, const std::string& address, s
 
 Listener::~Listener() = default;
 
+asio::any_io_executor Listener::executor() const { return state_->acceptor.get_executor(); }
+
 std::uint16_t Listener::port() const { return state_->bound.port(); }
 
 std::string Listener::address() const { return state_->bound.address().to_string(); }

@@ -41,6 +41,7 @@ class Listener {
            Handler handler, ListenerLimits limits = {});
   ~Listener();
 
+  boost::asio::any_io_executor executor() const;
   std::uint16_t port() const;
   std::string address() const;  // as bound
   const Counters& counters() const;
