@@ -33,6 +33,10 @@ sandbox::local::BackendOptions backend_options(const Options& options) {
   sandbox::local::BackendOptions local;
   local.kernel_root = options.state_directory / "kernel";
   local.start_limit = options.start_limit;
+  local.images = !options.no_images;
+  // A stdio server has one session as a rule, and needs its kernel ahead of time just once.
+  local.refill_spares = options.http.is_used;
+  local.spares = options.http.is_used ? options.http.spares : 1;
   return local;
 }
 
@@ -49,6 +53,16 @@ tools::UploadPolicy uploads(const Options& options) {
   return policy;
 }
 
+// What a new session nobody asked anything special of will be like.
+sandbox::SandboxSpec usual_session(const sandbox::local::Templates& templates,
+                                   const tools::SessionPolicy& policy) {
+  sandbox::SandboxSpec spec;
+  spec.python = templates.find(policy.default_python);
+  spec.limits = policy.limits;
+  spec.environment = policy.environment;
+  return spec;
+}
+
 tools::TicketLimits ticket_limits(const Options& options) {
   tools::TicketLimits limits;
   limits.upload_bytes = options.upload_max;
@@ -62,12 +76,28 @@ Keep::Keep(boost::asio::io_context& io, const Options& options)
       templates(options.state_directory / "templates"),
       backend(sandbox::local::make_backend(io.get_executor(), pool, backend_options(options))),
       store(options.state_directory),
-      sessions(io.get_executor(), pool, *backend, store, options.sessions,
-               [this](const std::string& name) { return templates.find(name); }),
+      sessions(
+          io.get_executor(), pool, *backend, store, options.sessions,
+          [this](const std::string& name) { return templates.find(name); }, &observers),
       tickets(sessions, ticket_limits(options)),
       resources(sessions),
-      server(self(), kInstructions, tools::all(sessions, pool, uploads(options), tickets),
-             &resources) {}
+      server(self(), kInstructions, offer(options)) {}
+
+mcp::Offer Keep::offer(const Options& options) {
+  mcp::Offer offer;
+  offer.tools = tools::all(sessions, pool, uploads(options), tickets);
+  offer.resources = &resources;
+  // A durable session mostly has an image of its own.
+  if (options.sessions.default_name.empty())
+    offer.tools_listed = [this] {
+      try {
+        backend->prepare(usual_session(templates, sessions.policy()));
+      } catch (const sandbox::StartError&) {
+        // The first call will say what is wrong.
+      }
+    };
+  return offer;
+}
 
 namespace {
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 
+#include "app/observers.hpp"
 #include "app/options.hpp"
 #include "async/async.hpp"
 #include "mcp/server.hpp"
@@ -28,10 +29,14 @@ struct Keep {
   sandbox::local::Templates templates;
   std::unique_ptr<sandbox::Backend> backend;
   sandbox::SessionStore store;
+  Observers observers;
   tools::Sessions sessions;
   tools::Tickets tickets;
   tools::SessionResources resources;
   mcp::Server server;
+
+ private:
+  mcp::Offer offer(const Options& options);
 };
 
 // Puts one together and runs `work(keep)`, which ends its sessions, to the end.

@@ -119,6 +119,8 @@ class Table {
     size("workspace", limits.workspace, "size of /workspace");
     size("file-size", limits.file, "size of one file");
     seconds("start-limit", options_.start_limit, "how long a kernel may take to start");
+    flag("no-images", options_.no_images,
+         "start every kernel cold; no session can be put on disk or snapshot then");
     add("max-kernels", sessions.max_live, "kernels at once")->check(kCount);
     seconds("session-ttl", sessions.session_ttl, "without use, until a kernel is stopped");
     seconds("keep", sessions.keep, "without use, until a session's files are deleted");
@@ -145,12 +147,15 @@ class Table {
     add("rate-limit", http.rate_limit, "requests a second and principal; 0: no limit")
         ->check(CLI::Range(0.0, 1e6));
     add("max-mcp-sessions", http.max_mcp_sessions, "MCP sessions at once")->check(kCount);
+    add("spares", http.spares, "thawed kernels that wait for new sessions; 0: none")
+        ->check(CLI::Range(0, 64));
     add("max-connections", http.max_connections, "connections at once")->check(kCount);
     seconds("grace", http.grace, "what running cells get to end when we are stopped");
   }
 
   void check_http() {
     HttpOptions& http = options_.http;
+    http.is_used = true;
     read_address(http);
     if (const char* token = std::getenv("PYKEEP_TOKEN")) http.token = token;
     while (http.public_url.ends_with('/')) http.public_url.pop_back();

@@ -12,6 +12,7 @@ namespace app {
 
 // What `pykeep http` can be told.
 struct HttpOptions {
+  bool is_used = false;  // `pykeep http` it is
   std::string listen = "127.0.0.1:8420";
   std::string address;     // of `listen`, without brackets
   std::uint16_t port = 0;  // of `listen`; 0 picks a free one
@@ -25,7 +26,8 @@ struct HttpOptions {
   std::vector<std::string> oauth_authorization_servers, oauth_scopes;
 
   std::string audit_file;
-  double rate_limit = 0;  // requests a second and principal; 0: none
+  double rate_limit = 0;   // requests a second and principal; 0: none
+  std::size_t spares = 2;  // thawed kernels that wait for new sessions
   std::size_t max_mcp_sessions = 1000;
   std::size_t max_connections = 4096;
   std::chrono::seconds grace{10};
@@ -45,6 +47,7 @@ struct Options {
   std::chrono::seconds start_limit{60};
   tools::SessionPolicy sessions;
   HttpOptions http;
+  bool no_images = false;
 
   // Of single commands.
   bool json = false;                                            // doctor

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/json.hpp>
+#include <functional>
 #include <list>
 #include <map>
 #include <optional>
@@ -28,6 +29,8 @@ struct Offer {
   Completer complete;           // may be empty
   Hub* hub = nullptr;           // where changes of resources and lists are told
   std::set<List> lists_change;  // whose changes are told
+  // Called when a client has listed the tools: it is no mere probe, and may call one soon.
+  std::function<void()> tools_listed;  // may be empty
 };
 
 // The protocol, without any transport: one message in, the messages it causes out.

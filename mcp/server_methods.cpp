@@ -170,6 +170,7 @@ awaitable<ListToolsResult> Server::list_tools(Request& request, ListParams param
   ListToolsResult result;
   for (const Tool& tool : offer_.tools)
     fit(result.tools.emplace_back(tool.info), request.revision());
+  if (offer_.tools_listed) offer_.tools_listed();
   co_return result;
 }
 

@@ -14,7 +14,7 @@ awaitable<std::unique_ptr<Sandbox>> Backend::thaw(std::filesystem::path, Sandbox
   co_return nullptr;
 }
 
-awaitable<void> Backend::prepare(SandboxSpec) { co_return; }
+void Backend::prepare(SandboxSpec) {}
 
 awaitable<void> Backend::stop() { co_return; }
 

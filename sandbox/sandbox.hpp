@@ -143,7 +143,7 @@ class Backend {
   // empty; `spec.name` and `spec.workspace` do not count (the workspace that was prepared is then
   // renamed to the one that start() names). A hint: it may do nothing and never throws. At most
   // BackendOptions::spares are kept, and none for longer than it is likely to be of use.
-  virtual awaitable<void> prepare(SandboxSpec spec);
+  virtual void prepare(SandboxSpec spec);
   // Ends what was prepared and what goes on in the background. To be awaited before the backend is
   // destroyed, once nothing is started any more.
   virtual awaitable<void> stop();

@@ -52,7 +52,7 @@ class LocalBackend : public Backend {
 
   awaitable<std::unique_ptr<Sandbox>> start(SandboxSpec spec) override;
   awaitable<std::unique_ptr<Sandbox>> thaw(fs::path image, SandboxSpec spec, Thaw reason) override;
-  awaitable<void> prepare(SandboxSpec spec) override;
+  void prepare(SandboxSpec spec) override;
   awaitable<void> stop() override;
   std::unique_ptr<Files> files(const SandboxSpec& spec) override {
     in_use_.insert(spec.workspace);
@@ -72,6 +72,7 @@ class LocalBackend : public Backend {
   Spares spares_;
   std::set<fs::path> in_use_;  // workspaces that files() was asked for: they keep their inode
   std::set<fs::path> baked_;   // interpreters: an image is made once a server, at most
+  bool started_ = false;
   bool expiring_ = false;
   async::TaskGroup tasks_;
 };
@@ -82,7 +83,8 @@ awaitable<fs::path> LocalBackend::package() {
 }
 
 awaitable<std::unique_ptr<Sandbox>> LocalBackend::start(SandboxSpec spec) {
-  if (in_use_.erase(spec.workspace) == 0) {
+  started_ = true;
+  if (!in_use_.contains(spec.workspace)) {
     auto spare = co_await spares_.take(spec);
     if (spare && setting_.options.refill_spares) tasks_.spawn(spares_.fill(spec));
     if (spare) co_return std::move(spare);
@@ -193,7 +195,6 @@ awaitable<std::unique_ptr<Sandbox>> LocalBackend::thaw(fs::path image, SandboxSp
     how.monotonic = std::max(nanoseconds(0), info.monotonic - now(CLOCK_MONOTONIC));
     how.boottime = std::max(nanoseconds(0), info.boottime - now(CLOCK_BOOTTIME));
   };
-  in_use_.erase(spec.workspace);
   co_await async::on_pool(setting_.pool, open);
   try {
     co_return co_await thaw_image(setting_, spec, std::move(how), std::move(origin));
@@ -203,8 +204,9 @@ awaitable<std::unique_ptr<Sandbox>> LocalBackend::thaw(fs::path image, SandboxSp
   }
 }
 
-awaitable<void> LocalBackend::prepare(SandboxSpec spec) {
-  if (!setting_.options.images || setting_.options.spares == 0) co_return;
+void LocalBackend::prepare(SandboxSpec spec) {
+  const BackendOptions& options = setting_.options;
+  if (!options.images || options.spares == 0 || (started_ && !options.refill_spares)) return;
   if (!std::exchange(expiring_, true)) tasks_.spawn(spares_.expire());
   tasks_.spawn(spares_.fill(std::move(spec)));
 }
