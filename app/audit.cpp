@@ -66,7 +66,10 @@ Audit::Audit(boost::asio::any_io_executor executor, boost::asio::thread_pool& po
   if (fd_ < 0) throw std::runtime_error(file_.string() + ": " + std::strerror(errno));
 }
 
-Audit::~Audit() { close(fd_); }
+Audit::~Audit() {
+  account(waiting_, write(waiting_, false));
+  close(fd_);
+}
 
 // -1 and errno. A pipe or a device in its place would make a writer wait: refused.
 int Audit::open_file(const std::filesystem::path& file) {
@@ -102,11 +105,6 @@ async::awaitable<void> Audit::run() {
     Wrote wrote = co_await async::on_pool(pool_, work);
     account(lines, wrote);
   }
-}
-
-void Audit::finish() {
-  Lines lines = std::exchange(waiting_, {});
-  account(lines, write(lines, false));
 }
 
 Audit::Wrote Audit::write(const Lines& lines, bool reopen) {

@@ -34,10 +34,9 @@ class Audit final : public tools::Observer {
                       std::chrono::milliseconds) override {}
   void kernel_ended(const std::string&, const std::string&) override {}
 
-  // Writes lines as they come, until cancelled. A line that is being written then gets written.
+  // Writes lines as they come, until cancelled. A line that is being written then gets written, and
+  // those that still wait when this object goes away.
   async::awaitable<void> run();
-  // Writes what still waits. To be called after run() has ended.
-  void finish();
 
   // Goes on in a new file of the same name: the old one was moved away (log rotation). Before the
   // next line; if the new one cannot be had, the old one stays and the log says why.

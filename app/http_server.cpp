@@ -55,9 +55,10 @@ HttpServer::HttpServer(asio::any_io_executor executor, Keep& keep, const Options
     : keep_(keep),
       options_(options.http),
       background_(executor),
-      listener_(
-          executor, options_.address, options_.port,
-          [this](http::Exchange& exchange) { return handle(exchange); }, limits(options_)),
+      operations_(executor, keep, options_),
+      listener_(executor, options_.address, options_.port,
+                operations_.observe([this](http::Exchange& exchange) { return handle(exchange); }),
+                limits(options_)),
       hosts_(allowed(options_)),
       readiness_(executor, *keep.backend),
       transfers_(keep.tickets) {
@@ -66,6 +67,7 @@ HttpServer::HttpServer(asio::any_io_executor executor, Keep& keep, const Options
   authenticate();
   limit_rates();
   mount_health();
+  operations_.mount(router_, [this] { return counted(); });
   transfers_.mount(router_, public_url());
 }
 
@@ -110,7 +112,7 @@ void HttpServer::authenticate() {
 void HttpServer::limit_rates() {
   if (options_.rate_limit <= 0) return;
   double burst = std::max(kLeastBurst, options_.rate_limit * kBurstSeconds);
-  rates_.emplace(options_.rate_limit * 60, burst);
+  rates_.emplace(options_.rate_limit, burst);
   router_.authenticate([this](http::Request& request) {
     auto wait = rates_->take(request.principal);
     return wait ? std::optional(http::too_many_requests(*wait)) : std::nullopt;
@@ -124,6 +126,14 @@ void HttpServer::mount_health() {
   router_.add("GET", "/readyz", ready, true);
 }
 
+Metrics::Now HttpServer::counted() const {
+  Metrics::Now now;
+  now.http = listener_.counters();
+  if (authentication_) now.authentication_failures = authentication_->failures();
+  if (rates_) now.rate_limited = rates_->refused();
+  return now;
+}
+
 awaitable<void> HttpServer::handle(http::Exchange& exchange) {
   if (authentication_ && oauth_) co_await authentication_->prepare(exchange.request());
   co_await router_.handle(exchange);
@@ -132,6 +142,7 @@ awaitable<void> HttpServer::handle(http::Exchange& exchange) {
 awaitable<void> HttpServer::serve() {
   co_await asio::this_coro::throw_if_cancelled(false);
   if (keys_) background_.spawn(keys_->keep_current());
+  background_.spawn(operations_.run());
   co_await listener_.serve();
   background_.cancel();
   co_await background_.join();
@@ -140,6 +151,7 @@ awaitable<void> HttpServer::serve() {
 void HttpServer::stop(std::chrono::milliseconds grace) { listener_.stop(grace); }
 
 void HttpServer::reload() {
+  operations_.reload();
   if (options_.token_file.empty()) return;
   try {
     tokens_.reload();

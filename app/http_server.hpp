@@ -5,6 +5,7 @@
 #include <string>
 
 #include "app/keep.hpp"
+#include "app/operations.hpp"
 #include "app/options.hpp"
 #include "app/readiness.hpp"
 #include "app/transfers.hpp"
@@ -32,19 +33,22 @@ class HttpServer {
   async::awaitable<void> serve();
   // No new work; what runs has `grace` to end.
   void stop(std::chrono::milliseconds grace);
-  // Reads the tokens again. What is wrong with them is logged, and the old ones stay.
+  // Reads the tokens again: what is wrong with them is logged, and the old ones stay. Goes on in a
+  // new audit file.
   void reload();
 
  private:
   void authenticate();
   void limit_rates();
   void mount_health();
+  Metrics::Now counted() const;
   async::awaitable<void> handle(transport::http::Exchange& exchange);
   std::string public_url() const;
 
   Keep& keep_;
   const HttpOptions& options_;
   async::TaskGroup background_;
+  Operations operations_;
   transport::http::Router router_;
   transport::http::Listener listener_;
   transport::http::HostPolicy hosts_;

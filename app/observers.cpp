@@ -17,7 +17,7 @@ void Observers::execution_ended(const tools::ExecutionReport& report) {
     fields.push_back({"cause", report.cause});
     transport::log_event("execution", fields);
   }
-  for (tools::Observer* other : others_) other->execution_ended(report);
+  for (const auto& other : others_) other->execution_ended(report);
 }
 
 void Observers::kernel_started(const std::string& principal, const std::string& session,
@@ -30,7 +30,7 @@ void Observers::kernel_started(const std::string& principal, const std::string& 
     fields.push_back({"ms", std::to_string(took.count())});
     transport::log_event("kernel_started", fields);
   }
-  for (tools::Observer* other : others_) other->kernel_started(principal, session, how, took);
+  for (const auto& other : others_) other->kernel_started(principal, session, how, took);
 }
 
 void Observers::kernel_ended(const std::string& session, const std::string& cause) {
@@ -40,7 +40,7 @@ void Observers::kernel_ended(const std::string& session, const std::string& caus
     fields.push_back({"cause", cause});
     transport::log_event("kernel_ended", fields);
   }
-  for (tools::Observer* other : others_) other->kernel_ended(session, cause);
+  for (const auto& other : others_) other->kernel_ended(session, cause);
 }
 
 const char* start_name(sandbox::Start how) {
