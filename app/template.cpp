@@ -1,17 +1,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <boost/process/args.hpp>
 #include <boost/process/child.hpp>
 #include <boost/process/exe.hpp>
 #include <boost/process/io.hpp>
 #include <boost/process/pipe.hpp>
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
 
 #include "app/commands.hpp"
+#include "async/task_group.hpp"
 #include "embedded/template_files.hpp"
+#include "sandbox/local/backend.hpp"
+#include "sandbox/local/image_record.hpp"
 #include "sandbox/local/kernel_package.hpp"
 #include "sandbox/local/templates.hpp"
 #include "tools/identifiers.hpp"
@@ -125,9 +132,80 @@ std::string warm_up(const Options& options, const fs::path& directory) {
   return description;
 }
 
+async::awaitable<void> bake(boost::asio::thread_pool& pool, const Options& options,
+                            sandbox::Template python) {
+  sandbox::local::BackendOptions local;
+  local.kernel_root = options.state_directory / "kernel";
+  local.start_limit = options.start_limit;
+  try {
+    auto executor = co_await boost::asio::this_coro::executor;
+    auto image = co_await sandbox::local::bake(executor, pool, local, python);
+    std::fprintf(stderr, "+ made the image that sessions start from: %s\n", image.c_str());
+  } catch (const std::exception& failure) {
+    std::fprintf(stderr, "pykeep: no image could be made, sessions will start cold: %s\n",
+                 failure.what());
+  }
+}
+
+// Sessions work without it, only slower.
+void try_to_bake(const Options& options, const fs::path& directory) {
+  if (options.no_images) return;
+  boost::asio::io_context io(1);
+  boost::asio::thread_pool pool(1);
+  async::TaskGroup tasks(io.get_executor());
+  tasks.spawn(bake(pool, options, sandbox::local::Templates(directory).find(directory)));
+  io.run();
+}
+
+// Whether a frozen session counts on what is in this environment.
+bool is_needed(const fs::path& environment, const fs::path& state) {
+  std::string prefix = environment.string() + "/";
+  for (const char* kind : {"sessions", "snapshots"}) {
+    std::error_code failed;
+    fs::recursive_directory_iterator entry(state / kind, failed), end;
+    for (; !failed && entry != end; entry.increment(failed)) {
+      if (entry->path().filename() == "workspace") entry.disable_recursion_pending();
+      if (entry->path().filename() != sandbox::local::kImageRecord) continue;
+      try {
+        auto record = sandbox::local::read_record(entry->path().parent_path());
+        if (record.python.starts_with(prefix)) return true;
+      } catch (const sandbox::ThawError&) {
+        continue;  // it cannot be thawed anyway
+      }
+    }
+  }
+  return false;
+}
+
+void remove_if_unneeded(const fs::path& environment, const Options& options) {
+  std::error_code failed;
+  if (is_needed(environment, options.state_directory))
+    std::fprintf(stderr, "+ kept for the sessions and snapshots that need it: %s\n",
+                 environment.c_str());
+  else
+    fs::remove_all(environment, failed);
+}
+
+// Those of earlier builds that were kept, once nothing needs them. One that is being built right
+// now is no older than that.
+void remove_old(const fs::path& root, const Options& options, const std::string& target) {
+  constexpr auto kLongestBuild = std::chrono::hours(1);
+  std::vector<fs::path> old;
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(root, failed)) {
+    std::string name = entry.path().filename();
+    if (!name.starts_with("." + options.template_name + "-") || name == target) continue;
+    auto built = fs::last_write_time(entry.path() / "template.json", failed);
+    if (!failed && built < fs::file_time_type::clock::now() - kLongestBuild)
+      old.push_back(entry.path());
+  }
+  for (const fs::path& environment : old) remove_if_unneeded(environment, options);
+}
+
 // The name is a link, so that a new build takes the place of the old one in one step; sessions that
 // run keep the one they started with.
-void publish(const fs::path& root, const std::string& name, const std::string& target) {
+void publish(const fs::path& root, const Options& options, const std::string& target) {
+  const std::string& name = options.template_name;
   fs::path link = root / name, aside = root / ("." + name + ".new");
   std::error_code failed;
   fs::path old = fs::read_symlink(link, failed);
@@ -135,7 +213,8 @@ void publish(const fs::path& root, const std::string& name, const std::string& t
   fs::create_symlink(target, aside, failed);
   if (!failed) fs::rename(aside, link, failed);
   if (failed) throw BuildError("cannot publish " + link.string() + ": " + failed.message());
-  if (!old.empty() && old != target) fs::remove_all(root / old, failed);
+  if (!old.empty() && old != target) remove_if_unneeded(root / old, options);
+  remove_old(root, options, target);
 }
 
 }  // namespace
@@ -153,7 +232,8 @@ int template_build(const Options& options) {
   try {
     make_environment(options, directory);
     std::string description = warm_up(options, directory);
-    publish(root, options.template_name, target);
+    try_to_bake(options, directory);
+    publish(root, options, target);
     std::printf("%s: %s\n", options.template_name.c_str(), description.c_str());
     return 0;
   } catch (const std::exception& failure) {

@@ -22,7 +22,6 @@ BOOST_DESCRIBE_STRUCT(ImageRecord, (), (version, package, python))
 
 namespace {
 
-constexpr const char* kName = "kernel.json";
 constexpr int kVersion = 1;
 
 [[noreturn]] void cannot_write(const fs::path& path) {
@@ -34,14 +33,14 @@ constexpr int kVersion = 1;
 
 void write_record(const fs::path& image, const ImageRecord& record) {
   std::string text = json::serialize(schemas::encode(record)) + "\n";
-  Fd file(open((image / kName).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  Fd file(open((image / kImageRecord).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
       fsync(file.get()) == -1)
-    cannot_write(image / kName);
+    cannot_write(image / kImageRecord);
 }
 
 ImageRecord read_record(const fs::path& image) {
-  std::ifstream file(image / kName, std::ios::binary);
+  std::ifstream file(image / kImageRecord, std::ios::binary);
   if (!file) throw ThawError("There is no image of a kernel in " + image.string() + ".");
   std::string text(std::istreambuf_iterator<char>(file), {});
   boost::system::error_code malformed;
@@ -51,7 +50,8 @@ ImageRecord read_record(const fs::path& image) {
     auto record = schemas::decode<ImageRecord>(value);
     if (record.version == kVersion) return record;
   } catch (const schemas::DecodeError& wrong) {
-    throw ThawError("The image is damaged: " + std::string(kName) + ": " + wrong.what() + ".");
+    throw ThawError("The image is damaged: " + std::string(kImageRecord) + ": " + wrong.what() +
+                    ".");
   }
   throw ThawError("The image was made by another version of pykeep, which this one cannot thaw.");
 }

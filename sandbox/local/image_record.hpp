@@ -12,7 +12,8 @@ namespace sandbox::local {
 //   memory        what image::freeze() wrote
 //   base          the template image it refers to, if it does: a hard link where that is possible,
 //                 so that it stays as long as it is needed and takes no room
-//   kernel.json   ImageRecord
+//   kernel.json   ImageRecord, kImageRecord
+constexpr const char* kImageRecord = "kernel.json";
 struct ImageRecord {
   int version = 1;
   std::string package;  // name of the directory of install_kernel_package() it was started with
