@@ -1,7 +1,9 @@
+#include <chrono>
 #include <cstdio>
 
 #include "app/commands.hpp"
 #include "app/keep.hpp"
+#include "sandbox/local/image_probe.hpp"
 #include "tools/text.hpp"
 
 namespace app {
@@ -26,9 +28,59 @@ const char* name_of(State state) {
 
 bool is_unsafe(const Layer& layer) { return layer.required && layer.state == State::absent; }
 
-// The last layer: a kernel really comes up and computes.
-async::awaitable<Layer> check_kernel(Keep& keep, const Options& options) {
+std::string milliseconds(std::chrono::steady_clock::duration time) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(time).count()) +
+         " ms";
+}
+
+// Sessions work without any of these, only slower and not beyond the server's end.
+Layer optional_layer(std::string name) {
   Layer layer;
+  layer.name = std::move(name);
+  layer.state = State::weaker;
+  layer.required = false;
+  return layer;
+}
+
+// Freezes the kernel and thaws it beside itself.
+async::awaitable<Layer> check_images(Keep& keep, sandbox::Sandbox& sandbox,
+                                     sandbox::SandboxSpec spec, std::filesystem::path scratch) {
+  Layer layer = optional_layer("images");
+  auto image = scratch / "image";
+  spec.workspace = scratch / "twin";
+  std::filesystem::create_directory(spec.workspace);
+  try {
+    auto frozen = co_await sandbox.freeze(image, sandbox::FreezeOptions());
+    auto began = std::chrono::steady_clock::now();
+    auto twin = co_await keep.backend->thaw(image, spec, sandbox::Thaw::fork);
+    auto took = std::chrono::steady_clock::now() - began;
+    layer.state = State::achieved;
+    layer.detail = "frozen in " + milliseconds(frozen.pause) + ", " +
+                   tools::readable_size(frozen.bytes) + "; thawed in " + milliseconds(took);
+    co_await twin->close();
+  } catch (const std::runtime_error& refused) {
+    layer.detail = refused.what();
+    layer.remedy = sandbox::local::image_remedy("/proc/sys");
+  }
+  co_return layer;
+}
+
+Layer template_image(const sandbox::Sandbox& sandbox) {
+  Layer layer = optional_layer("template image");
+  bool thawed = sandbox.how_started() == sandbox::Start::template_image;
+  layer.state = thawed ? State::achieved : State::weaker;
+  layer.detail =
+      thawed ? "sessions start from it" : "sessions start cold: " + sandbox.cold_because();
+  if (!thawed)
+    layer.remedy = "it is made after the first session's start, or by `pykeep template build`";
+  return layer;
+}
+
+// The last layers: a kernel really comes up and computes, and can be frozen.
+async::awaitable<std::vector<Layer>> check_kernel(Keep& keep, const Options& options) {
+  std::vector<Layer> layers(1);
+  Layer& layer = layers.front();
+  std::vector<Layer> of_images;
   layer.name = "kernel";
   sandbox::SandboxSpec spec;
   std::string scratch = options.state_directory / "doctor-XXXXXX";
@@ -37,23 +89,32 @@ async::awaitable<Layer> check_kernel(Keep& keep, const Options& options) {
   if (!mkdtemp(scratch.data())) {
     layer.detail = "the state directory " + options.state_directory.string() + " cannot be written";
     layer.remedy = "make it writable for this user, or choose another place with --state-dir";
-    co_return layer;
+    co_return layers;
   }
   spec.name = "doctor";
-  spec.workspace = scratch;
+  spec.workspace = std::filesystem::path(scratch) / "workspace";
+  std::filesystem::create_directory(spec.workspace);
   spec.limits = options.sessions.limits;
   try {
     spec.python = keep.templates.find(options.sessions.default_python);
     auto sandbox = co_await keep.backend->start(spec);
     layer.state = State::achieved;
     layer.detail = sandbox->description() + ", template " + spec.python.name;
+    if (!options.no_images) {
+      of_images.push_back(template_image(*sandbox));
+      Layer images = co_await check_images(keep, *sandbox, spec, scratch);
+      of_images.push_back(std::move(images));
+      of_images.push_back(
+          sandbox::local::huge_pages("/sys/kernel/mm/transparent_hugepage/enabled"));
+    }
     co_await sandbox->close();
   } catch (const sandbox::StartError& refused) {
     layer.detail = refused.what();
     layer.remedy = "pykeep template build";
   }
   std::filesystem::remove_all(scratch, failed);
-  co_return layer;
+  layers.insert(layers.end(), of_images.begin(), of_images.end());
+  co_return layers;
 }
 
 async::awaitable<void> examine(Keep& keep, const Options& options, std::vector<Layer>& layers) {
@@ -61,8 +122,8 @@ async::awaitable<void> examine(Keep& keep, const Options& options, std::vector<L
   bool safe = true;
   for (const Layer& layer : layers) safe = safe && !is_unsafe(layer);
   if (!safe) co_return;  // without its layers a kernel would not be started anyway
-  Layer kernel = co_await check_kernel(keep, options);
-  layers.push_back(std::move(kernel));
+  auto of_kernel = co_await check_kernel(keep, options);
+  layers.insert(layers.end(), of_kernel.begin(), of_kernel.end());
 }
 
 void print_json(const std::vector<Layer>& layers, bool safe) {
