@@ -3,6 +3,7 @@
 #include "app/version.hpp"
 #include "async/task_group.hpp"
 #include "sandbox/local/backend.hpp"
+#include "tools/resource_changes.hpp"
 #include "tools/tools.hpp"
 
 namespace app {
@@ -87,6 +88,8 @@ mcp::Offer Keep::offer(const Options& options) {
   mcp::Offer offer;
   offer.tools = tools::all(sessions, pool, uploads(options), tickets);
   offer.resources = &resources;
+  offer.hub = &hub;
+  observers.add(std::make_shared<tools::ResourceChanges>(hub));
   // A durable session mostly has an image of its own.
   if (options.sessions.default_name.empty())
     offer.tools_listed = [this] {

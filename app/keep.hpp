@@ -8,6 +8,7 @@
 #include "app/observers.hpp"
 #include "app/options.hpp"
 #include "async/async.hpp"
+#include "mcp/hub.hpp"
 #include "mcp/server.hpp"
 #include "sandbox/local/templates.hpp"
 #include "sandbox/sandbox.hpp"
@@ -29,6 +30,7 @@ struct Keep {
   sandbox::local::Templates templates;
   std::unique_ptr<sandbox::Backend> backend;
   sandbox::SessionStore store;
+  mcp::Hub hub;
   Observers observers;
   tools::Sessions sessions;
   tools::Tickets tickets;

@@ -33,6 +33,11 @@ void Observers::kernel_started(const std::string& principal, const std::string& 
   for (const auto& other : others_) other->kernel_started(principal, session, how, took);
 }
 
+void Observers::file_written(const std::string& principal, const std::string& session,
+                             const std::string& path) {
+  for (const auto& other : others_) other->file_written(principal, session, path);
+}
+
 void Observers::kernel_ended(const std::string& session, const std::string& cause) {
   if (transport::logs_events()) {
     std::vector<transport::Field> fields;

@@ -15,6 +15,8 @@ class Observers final : public tools::Observer {
   void execution_ended(const tools::ExecutionReport& report) override;
   void kernel_started(const std::string& principal, const std::string& session, sandbox::Start how,
                       std::chrono::milliseconds took) override;
+  void file_written(const std::string& principal, const std::string& session,
+                    const std::string& path) override;
   void kernel_ended(const std::string& session, const std::string& cause) override;
 
  private:

@@ -16,6 +16,7 @@ struct ExecutionReport {
   std::string principal;
   std::string session;
   std::string execution;
+  int number = 0;    // n of In[n]; 0: it never began
   std::string code;  // whole; an observer that keeps something keeps a hash
   sandbox::Execution::Status status;
   std::string cause;  // why a kernel died or was stopped, as exit_cause words it; may be empty
@@ -30,6 +31,9 @@ class Observer {
   virtual void execution_ended(const ExecutionReport& report) = 0;
   virtual void kernel_started(const std::string& principal, const std::string& session,
                               sandbox::Start how, std::chrono::milliseconds took) = 0;
+  // A file was brought in, at `path` of the workspace.
+  virtual void file_written(const std::string& /*principal*/, const std::string& /*session*/,
+                            const std::string& /*path*/) {}
   // `cause` as lost kernels are explained to their users: "SIGSEGV (…)", "was idle for …".
   virtual void kernel_ended(const std::string& session, const std::string& cause) = 0;
 };

@@ -193,6 +193,7 @@ void Session::report(const Run& run) const {
   report.principal = lease_.record.principal;
   report.session = handle();
   report.execution = execution.id;
+  report.number = execution.number;
   report.code = execution.code;
   report.status = execution.status;
   report.cause = execution.cause;
@@ -201,6 +202,11 @@ void Session::report(const Run& run) const {
         std::chrono::duration_cast<std::chrono::milliseconds>(execution.ended - execution.started);
   report.output_bytes = execution.bytes_out;
   services_.observer->execution_ended(report);
+}
+
+void Session::file_written(const std::string& path) const {
+  if (services_.observer)
+    services_.observer->file_written(lease_.record.principal, handle(), path);
 }
 
 awaitable<void> Session::answer(Execution& execution, std::optional<std::string> value) {

@@ -113,6 +113,8 @@ class Session {
   // Works with and without a kernel. What is returned may be used after that kernel's end. Throws
   // FileError when the directory is gone.
   std::shared_ptr<sandbox::Files> files();
+  // To be told by whoever has brought in a file with them.
+  void file_written(const std::string& path) const;
   std::optional<sandbox::Usage> usage() const;
 
   // Stops what runs, and gives up the directory. It is kept if `keep`, with the kernel's state if

@@ -184,6 +184,7 @@ awaitable<std::string> Tickets::Upload::finish() {
   }
   ticket_->used = true;
   session_->touch();
+  session_->file_written(stored.path);
   co_return "Uploaded " + readable_size(stored.size) + " to /workspace/" + one_line(stored.path) +
       " in session " + session_->handle() + ".";
 }

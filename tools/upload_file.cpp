@@ -111,6 +111,7 @@ awaitable<mcp::CallToolResult> upload(Context& context, mcp::Call& call, Args ar
   } catch (const sandbox::FileError& failure) {
     throw ToolError(failure.what());
   }
+  session->file_written(stored.path);
   co_return text_result("Uploaded " + readable_size(stored.size) + " to /workspace/" + stored.path +
                         " in session " + session->handle() + " (" +
                         file_uri(session->handle(), stored.path) + ").");
