@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t kReadAtOnce = 16 << 10;
 constexpr milliseconds kLookInterval{200};
 constexpr milliseconds kLinger{2000};
+constexpr std::size_t kSentAhead = 32 << 10;  // behind a request that is being waited for
 constexpr std::size_t kSkipAtMost = 64 << 10;
 
 milliseconds time_for(std::uint64_t bytes) { return milliseconds(bytes / Connection::kSlowest); }
@@ -293,12 +294,18 @@ void Connection::set_gone() {
 }
 
 // Looks for the end of the input behind whatever the client has sent ahead, which stays unread in
-// the system's bounded buffer: a request in flight is the only one that costs us memory.
+// the system's buffer: a request in flight is the only one that costs us memory. Behind a buffer
+// that is full the end could not be seen.
 awaitable<void> Connection::watch() {
   for (;;) {
     co_await readable();
     pollfd state{socket_.native_handle(), POLLRDHUP, 0};
     if (::poll(&state, 1, 0) == 1) break;
+    boost::system::error_code failed;
+    if (socket_.available(failed) > kSentAhead) {
+      ++service_.counters.dropped;
+      drop();
+    }
     co_await async::sleep_for(kLookInterval);
   }
   set_gone();

@@ -88,6 +88,10 @@ RequestParser::State RequestParser::check_framing() {
   auto lengths = message.count(http::field::content_length);
   auto codings = message.count(http::field::transfer_encoding);
   if (lengths + codings > 1) return refuse(400, "The request's length is given twice.");
+  auto value = message[http::field::content_length];
+  std::string_view length(value.data(), value.size());
+  if (lengths == 1 && (length.empty() || length.find_first_not_of("0123456789") != length.npos))
+    return refuse(400, "The request's Content-Length is not a number.");
   if (codings == 1) {
     if (message.version() < 11) return refuse(400, "HTTP/1.0 knows no Transfer-Encoding.");
     if (!boost::beast::iequals(message[http::field::transfer_encoding], "chunked"))
