@@ -1,14 +1,9 @@
 #include <doctest/doctest.h>
-#include <stdlib.h>
 
-#include <boost/asio/thread_pool.hpp>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
-#include "sandbox/local/backend.hpp"
-#include "sandbox/local/templates.hpp"
-#include "tests/sandbox/fake_kernel.hpp"
+#include "tests/sandbox/place.hpp"
 
 // What every backend must do, tried on each one that this machine can run.
 
@@ -19,29 +14,6 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using Status = Execution::Status;
 
-struct Scratch {
-  Scratch() {
-    std::string pattern = (fs::temp_directory_path() / "pykeep-test-XXXXXX").string();
-    if (!mkdtemp(pattern.data())) throw std::runtime_error("no temporary directory");
-    path = pattern;
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  fs::path path;
-};
-
-// PYKEEP_TEST_PYTHON, else the system's; without IPython in it these tests fail, they do not skip.
-Template test_python(const fs::path& scratch) {
-  const char* given = std::getenv("PYKEEP_TEST_PYTHON");
-  return local::Templates(scratch / "templates").find(given ? given : "system");
-}
-
-awaitable<void> start(Backend& backend, SandboxSpec spec, std::unique_ptr<Sandbox>& sandbox) {
-  sandbox = co_await backend.start(std::move(spec));
-}
-
 awaitable<void> read_file(Files& files, std::string path, std::string& out) {
   out = co_await files.read(path, 0, 1 << 20);
 }
@@ -49,54 +21,6 @@ awaitable<void> read_file(Files& files, std::string path, std::string& out) {
 awaitable<void> write_file(Files& files, std::string path, std::string bytes) {
   co_await files.write(path, std::move(bytes));
 }
-
-struct Place {
-  explicit Place(Limits limits = Limits()) {
-    fs::create_directory(scratch.path / "workspace");
-    spec.name = "contract";
-    spec.workspace = scratch.path / "workspace";
-    spec.python = test_python(scratch.path);
-    spec.limits = limits;
-    options.kernel_root = scratch.path / "kernel";
-    backend = local::make_backend(io.get_executor(), pool, options);
-    run_to_end(io, start(*backend, spec, sandbox), 90s);
-  }
-  ~Place() { run_to_end(io, sandbox->close()); }
-
-  Execution& begin(std::string code, std::chrono::milliseconds timeout = 60s) {
-    auto& execution = executions.emplace_back(io.get_executor(), "e", std::move(code));
-    execution.timeout = timeout;
-    return execution;
-  }
-  Execution& run(std::string code, std::chrono::milliseconds timeout = 60s) {
-    Execution& execution = begin(std::move(code), timeout);
-    run_to_end(io, sandbox->run(execution), 90s);
-    return execution;
-  }
-  std::string story(const Execution& execution) {
-    std::string out;
-    for (const Output& output : execution.outputs) {
-      if (const auto* text = std::get_if<Text>(&output.what)) out += text->bytes;
-      if (const auto* shown = std::get_if<Display>(&output.what)) {
-        const auto* plain = shown->data.if_contains("text/plain");
-        if (shown->binary.empty() && plain) out += "[" + std::string(plain->as_string()) + "]";
-        for (const auto& binary : shown->binary) out += "[" + binary.mime + "]";
-      }
-      if (const auto* error = std::get_if<PythonError>(&output.what))
-        out += "[" + error->name + "]";
-    }
-    return out;
-  }
-
-  Scratch scratch;
-  boost::asio::io_context io{1};
-  boost::asio::thread_pool pool{2};
-  local::BackendOptions options;
-  SandboxSpec spec;
-  std::unique_ptr<Backend> backend;
-  std::unique_ptr<Sandbox> sandbox;
-  std::deque<Execution> executions;
-};
 
 TEST_CASE("cells run, state persists, and output keeps its order") {
   Place place;
