@@ -47,6 +47,8 @@ tools::UploadPolicy uploads(const Options& options) {
   for (const std::string& root : options.upload_roots)
     policy.roots.push_back(std::filesystem::canonical(root));
   if (!policy.roots.empty()) return policy;
+  // Over HTTP the directory of a service says nothing of what its clients may read.
+  if (options.http.is_used) return policy;
   // Many clients start their servers in /, which nobody means to open to the model.
   std::error_code gone;
   auto here = std::filesystem::current_path(gone);
@@ -82,14 +84,15 @@ Keep::Keep(boost::asio::io_context& io, const Options& options)
           [this](const std::string& name) { return templates.find(name); }, &observers),
       tickets(sessions, ticket_limits(options)),
       resources(sessions),
-      server(self(), kInstructions, offer(options)) {}
+      server(self(), kInstructions, offer(options)) {
+  observers.add(std::make_shared<tools::ResourceChanges>(hub));
+}
 
 mcp::Offer Keep::offer(const Options& options) {
   mcp::Offer offer;
   offer.tools = tools::all(sessions, pool, uploads(options), tickets);
   offer.resources = &resources;
   offer.hub = &hub;
-  observers.add(std::make_shared<tools::ResourceChanges>(hub));
   // A durable session mostly has an image of its own.
   if (options.sessions.default_name.empty())
     offer.tools_listed = [this] {

@@ -109,7 +109,8 @@ class Table {
          "let create_session turn the network on; it then reaches this machine's loopback too");
     add("env", environment_, "NAME or NAME=VALUE that kernels shall see (repeatable)");
     add("upload-root", options_.upload_roots,
-        "directory that upload_file may read from (repeatable); default: the working directory")
+        "directory that upload_file may read from (repeatable); default: the working directory, "
+        "over HTTP none")
         ->check(CLI::ExistingDirectory);
     size("upload-max", options_.upload_max, "largest upload");
     size("memory", limits.memory, "memory of a session, all its processes together");
