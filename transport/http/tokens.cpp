@@ -77,8 +77,8 @@ std::string contents(const std::filesystem::path& file) {
   bool is_file = S_ISREG(status.st_mode);
   if (is_file && (status.st_mode & (S_IWGRP | S_IWOTH)))
     fail("others may write to it, so its tokens cannot be trusted; chmod 600 it");
-  if (is_file && (status.st_mode & (S_IRGRP | S_IROTH)))
-    spdlog::warn("{}: others may read these tokens; chmod 600 it", file.string());
+  if (is_file && (status.st_mode & S_IROTH))
+    spdlog::warn("{}: everybody may read these tokens; chmod o-r it", file.string());
   text.resize(size);
   return text;
 }

@@ -26,8 +26,8 @@ class Tokens {
  public:
   // Takes the file's tokens. Throws std::runtime_error that names the file, the line and what is
   // wrong there, never a token; nothing has changed then. A file that others may write to is
-  // refused; one that others may read is logged as a warning (Docker's and Kubernetes' secrets are
-  // such).
+  // refused; one that everybody may read is logged as a warning (Docker's and Kubernetes' secrets
+  // are such).
   void load(std::filesystem::path file);
   // One more token, of the principal "token"; from the environment, say. Throws as load().
   void add(std::string_view token);
