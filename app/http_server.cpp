@@ -14,6 +14,7 @@ namespace {
 
 // A burst that a client may send at once: what it sends after a reconnect, say.
 constexpr double kBurstSeconds = 2, kLeastBurst = 10;
+constexpr std::chrono::milliseconds kLookInterval{100};
 
 http::HostPolicy::Allowed allowed(const HttpOptions& options) {
   http::HostPolicy::Allowed result;
@@ -30,6 +31,13 @@ http::HostPolicy::Allowed allowed(const HttpOptions& options) {
 http::ListenerLimits limits(const HttpOptions& options) {
   http::ListenerLimits result;
   result.connections = options.max_connections;
+  return result;
+}
+
+http::McpLimits mcp_limits(const HttpOptions& options) {
+  http::McpLimits result;
+  result.sessions = options.max_mcp_sessions;
+  result.sessions_per_principal = std::min(result.sessions_per_principal, result.sessions);
   return result;
 }
 
@@ -56,6 +64,7 @@ HttpServer::HttpServer(asio::any_io_executor executor, Keep& keep, const Options
       options_(options.http),
       background_(executor),
       operations_(executor, keep, options_),
+      mcp_(executor, keep.server, keep.pool, options.state_directory, mcp_limits(options_)),
       listener_(executor, options_.address, options_.port,
                 operations_.observe([this](http::Exchange& exchange) { return handle(exchange); }),
                 limits(options_)),
@@ -69,6 +78,7 @@ HttpServer::HttpServer(asio::any_io_executor executor, Keep& keep, const Options
   mount_health();
   operations_.mount(router_, [this] { return counted(); });
   transfers_.mount(router_, public_url());
+  mcp_.mount(router_);
 }
 
 std::string HttpServer::local_url() const {
@@ -129,6 +139,7 @@ void HttpServer::mount_health() {
 Metrics::Now HttpServer::counted() const {
   Metrics::Now now;
   now.http = listener_.counters();
+  now.mcp_sessions = mcp_.sessions();
   if (authentication_) now.authentication_failures = authentication_->failures();
   if (rates_) now.rate_limited = rates_->refused();
   return now;
@@ -143,12 +154,23 @@ awaitable<void> HttpServer::serve() {
   co_await asio::this_coro::throw_if_cancelled(false);
   if (keys_) background_.spawn(keys_->keep_current());
   background_.spawn(operations_.run());
+  background_.spawn(mcp_.run());
   co_await listener_.serve();
+  co_await cells_end();
   background_.cancel();
   co_await background_.join();
 }
 
-void HttpServer::stop(std::chrono::milliseconds grace) { listener_.stop(grace); }
+awaitable<void> HttpServer::cells_end() {
+  while (keep_.sessions.running() > 0 && std::chrono::steady_clock::now() < last_call_)
+    co_await async::sleep_for(kLookInterval);
+}
+
+void HttpServer::stop(std::chrono::milliseconds grace) {
+  last_call_ = std::chrono::steady_clock::now() + grace;
+  mcp_.end_streams();
+  listener_.stop(grace);
+}
 
 void HttpServer::reload() {
   operations_.reload();

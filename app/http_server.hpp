@@ -13,6 +13,7 @@
 #include "transport/http/authentication.hpp"
 #include "transport/http/host_policy.hpp"
 #include "transport/http/listener.hpp"
+#include "transport/http/mcp_over_http.hpp"
 #include "transport/http/rate_limit.hpp"
 #include "transport/http/router.hpp"
 
@@ -31,7 +32,7 @@ class HttpServer {
 
   // Serves until cancelled, or stopped and done.
   async::awaitable<void> serve();
-  // No new work; what runs has `grace` to end.
+  // No new work; what runs has `grace` to end, cells that nobody waits for as well.
   void stop(std::chrono::milliseconds grace);
   // Reads the tokens again: what is wrong with them is logged, and the old ones stay. Goes on in a
   // new audit file.
@@ -41,6 +42,7 @@ class HttpServer {
   void authenticate();
   void limit_rates();
   void mount_health();
+  async::awaitable<void> cells_end();
   Metrics::Now counted() const;
   async::awaitable<void> handle(transport::http::Exchange& exchange);
   std::string public_url() const;
@@ -49,6 +51,7 @@ class HttpServer {
   const HttpOptions& options_;
   async::TaskGroup background_;
   Operations operations_;
+  transport::http::McpOverHttp mcp_;
   transport::http::Router router_;
   transport::http::Listener listener_;
   transport::http::HostPolicy hosts_;
@@ -59,6 +62,7 @@ class HttpServer {
   std::optional<transport::http::RateLimit> rates_;
   Readiness readiness_;
   Transfers transfers_;
+  std::chrono::steady_clock::time_point last_call_;  // until when cells may run, once stopped
 };
 
 }  // namespace app

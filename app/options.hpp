@@ -28,7 +28,7 @@ struct HttpOptions {
   std::string audit_file;
   double rate_limit = 0;   // requests a second and principal; 0: none
   std::size_t spares = 2;  // thawed kernels that wait for new sessions
-  std::size_t max_mcp_sessions = 1000;
+  std::size_t max_mcp_sessions = 4096;
   std::size_t max_connections = 4096;
   std::chrono::seconds grace{10};
 

@@ -248,6 +248,12 @@ std::size_t Sessions::kernels() const {
                        [](const auto& entry) { return entry.second->takes_kernel(); });
 }
 
+std::size_t Sessions::running() const {
+  return std::count_if(by_handle_.begin(), by_handle_.end(), [](const auto& entry) {
+    return entry.second->active() || entry.second->waiting() > 0;
+  });
+}
+
 std::string Sessions::names(const std::string& principal) const {
   auto own = live(principal);
   if (own.empty()) return "You have no open sessions. ";

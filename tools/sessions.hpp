@@ -113,6 +113,7 @@ class Sessions {
   // Of this process, whosever they are: for the metrics.
   std::size_t held() const { return by_handle_.size(); }
   std::size_t kernels() const;
+  std::size_t running() const;  // with a cell that runs or waits
 
  private:
   enum class Held { absent, elsewhere, here };
