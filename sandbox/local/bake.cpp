@@ -25,8 +25,6 @@ constexpr int kTypicalCells = 2;
 class Scratch {
  public:
   explicit Scratch(const fs::path& root) {
-    std::error_code failed;
-    fs::create_directories(root, failed);
     std::string name = (root / "bake-XXXXXX").string();
     if (!mkdtemp(name.data()))
       throw FreezeError(root.string() +
@@ -117,14 +115,15 @@ awaitable<fs::path> bake_in(Setting& setting, Template python) {
   const fs::path& root = setting.options.kernel_root;
   auto install = [&] { return install_kernel_package(root); };
   fs::path package = co_await async::on_pool(setting.pool, install);
-  Fd held = hold_image_place(python, root);
+  auto hold = [&] { return hold_image_place(python, root); };
+  Fd held = co_await async::on_pool(setting.pool, hold);
   if (!held) co_return fs::path();
-  Scratch scratch(root);
   SandboxSpec spec;
   spec.name = "bake";
-  spec.workspace = scratch.path();
   spec.python = std::move(python);
   ImagePlace place = image_place(spec, package, root);
+  Scratch scratch(place.final.parent_path());
+  spec.workspace = scratch.path();
   Unfinished unfinished(place.aside);
   try {
     co_await take(setting, spec, package, place.aside);

@@ -116,6 +116,8 @@ Fd hold_image_place(const Template& python, const fs::path& kernel_root) {
     throw FreezeError(directory.string() +
                       " cannot be made: " + std::generic_category().message(errno));
   if (flock(lock.get(), LOCK_EX | LOCK_NB) == -1) return {};
+  for (const auto& entry : fs::directory_iterator(directory, failed))
+    if (entry.path().extension() != kEnding) fs::remove_all(entry.path(), failed);
   return lock;
 }
 

@@ -38,8 +38,9 @@ std::vector<std::filesystem::path> same_inside(const Template& python);
 // Why sessions with this spec cannot start from an image whatever is baked; empty if they can.
 std::string never_from_image(const SandboxSpec& spec);
 
-// Held while an image is made, so that servers do not all make the same one. Empty when another
-// does. Throws FreezeError when the place cannot be written.
+// Held while an image is made, so that servers do not all make the same one; what one that was
+// killed has left unfinished is removed. Empty when another makes one. Throws FreezeError when the
+// place cannot be written.
 Fd hold_image_place(const Template& python, const std::filesystem::path& kernel_root);
 
 // Where a new one is to be written aside, and where it then belongs.
