@@ -192,8 +192,10 @@ awaitable<std::unique_ptr<Sandbox>> LocalBackend::thaw(fs::path image, SandboxSp
     if (auto why_not = image::why_not_here(info, same_inside(spec.python)))
       throw ThawError(*why_not);
     using std::chrono::nanoseconds;
-    how.monotonic = std::max(nanoseconds(0), info.monotonic - now(CLOCK_MONOTONIC));
-    how.boottime = std::max(nanoseconds(0), info.boottime - now(CLOCK_BOOTTIME));
+    const ImageRecord& record = origin.record;
+    nanoseconds monotonic(record.monotonic_ahead), boottime(record.boottime_ahead);
+    how.monotonic = std::max(nanoseconds(0), info.monotonic + monotonic - now(CLOCK_MONOTONIC));
+    how.boottime = std::max(nanoseconds(0), info.boottime + boottime - now(CLOCK_BOOTTIME));
   };
   co_await async::on_pool(setting_.pool, open);
   try {

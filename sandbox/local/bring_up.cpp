@@ -80,6 +80,8 @@ awaitable<std::unique_ptr<LocalSandbox>> thaw_image(Setting& setting, SandboxSpe
   if (how.base) images.descriptors.push_back(how.base.get());
   images.monotonic = how.monotonic;
   images.boottime = how.boottime;
+  origin.record.monotonic_ahead = how.monotonic.count();
+  origin.record.boottime_ahead = how.boottime.count();
   auto sandbox = launch_kernel(setting, spec, how.package, argv, images, std::move(origin));
   json::object environment;
   for (const auto& [name, value] : spec.environment) environment[name] = value;

@@ -18,7 +18,7 @@ namespace sandbox::local {
 namespace fs = std::filesystem;
 namespace json = boost::json;
 
-BOOST_DESCRIBE_STRUCT(ImageRecord, (), (version, package, python))
+BOOST_DESCRIBE_STRUCT(ImageRecord, (), (version, package, python, monotonic_ahead, boottime_ahead))
 
 namespace {
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -18,6 +19,8 @@ struct ImageRecord {
   int version = 1;
   std::string package;  // name of the directory of install_kernel_package() it was started with
   std::string python;   // Template::python
+  // Nanoseconds by which its clocks were ahead of this machine's when it was frozen (Images).
+  std::int64_t monotonic_ahead = 0, boottime_ahead = 0;
 };
 
 inline std::filesystem::path memory_of(const std::filesystem::path& image) {

@@ -25,7 +25,7 @@ struct Origin {
   std::string cannot_freeze;  // why it was started without the loader; empty otherwise
 };
 
-// ptrace is a matter of one thread: each freeze goes to this one, which is made for the first.
+// Freezes block for as long as the disk needs: they get a thread of their own, made for the first.
 class FreezeThread {
  public:
   boost::asio::thread_pool& pool() { return pool_ ? *pool_ : pool_.emplace(1); }
