@@ -66,7 +66,7 @@ class LocalBackend : public Backend {
   awaitable<std::unique_ptr<LocalSandbox>> from_template(SandboxSpec spec, std::string& why_not);
   awaitable<std::unique_ptr<LocalSandbox>> thaw_template(SandboxSpec spec);
   awaitable<std::unique_ptr<LocalSandbox>> cold(SandboxSpec spec, std::string because);
-  awaitable<void> bake_quietly(Template python);
+  awaitable<void> bake_quietly(SandboxSpec spec);
 
   Setting setting_;
   Spares spares_;
@@ -95,7 +95,7 @@ awaitable<std::unique_ptr<Sandbox>> LocalBackend::start(SandboxSpec spec) {
   auto sandbox = co_await cold(spec, std::move(because));
   bool can_have_one = setting_.options.images && never_from_image(spec).empty();
   if (can_have_one && baked_.insert(spec.python.python).second)
-    tasks_.spawn(bake_quietly(spec.python));
+    tasks_.spawn(bake_quietly(std::move(spec)));
   co_return std::move(sandbox);
 }
 
@@ -157,13 +157,15 @@ awaitable<std::unique_ptr<LocalSandbox>> LocalBackend::cold(SandboxSpec spec, st
   throw StartError(with_remedy(problem, spec));
 }
 
-awaitable<void> LocalBackend::bake_quietly(Template python) {
+awaitable<void> LocalBackend::bake_quietly(SandboxSpec spec) {
   try {
-    auto image = co_await bake_in(setting_, python);
-    if (!image.empty()) spdlog::info("made the image that sessions start from: {}", image.string());
+    auto image = co_await bake_in(setting_, spec.python);
+    if (image.empty()) co_return;
+    spdlog::info("made the image that sessions start from: {}", image.string());
+    if (setting_.options.refill_spares) co_await spares_.fill(spec);
   } catch (const boost::system::system_error&) {  // stop()
   } catch (const std::exception& failure) {
-    spdlog::warn("no image could be made of {}, sessions start cold: {}", python.name,
+    spdlog::warn("no image could be made of {}, sessions start cold: {}", spec.python.name,
                  failure.what());
   }
 }
