@@ -8,9 +8,9 @@ namespace sandbox::image {
 // What code in an image may have chosen its instructions by (libc, OpenBLAS and numpy look once),
 // and what the layout of its saved registers depends on.
 struct CpuIdentity {
-  std::uint32_t features[8];   // CPUID words, in the order of read_cpu()
-  std::uint64_t xcr0;          // the register sets that the kernel saves
-  std::uint32_t xsave_size;    // of all of them
+  std::uint32_t features[8];  // CPUID words, in the order of read_cpu()
+  std::uint64_t xcr0;         // the register sets that the kernel saves
+  std::uint32_t xsave_size;   // of all of them
   std::uint32_t reserved;
 };
 

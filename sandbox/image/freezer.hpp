@@ -18,8 +18,8 @@ struct FreezeRequest {
   // Take the memory from a fork() of the process, which goes on meanwhile: a pause of some 10 ms
   // whatever its size. Ignored when the process is to end, and where fork() would miss something.
   bool by_fork = true;
-  bool allow_lost = false;                 // go on without what cannot be carried, and say so
-  std::uint64_t max_bytes = 64ull << 30;   // of the image; more is refused
+  bool allow_lost = false;                  // go on without what cannot be carried, and say so
+  std::uint64_t max_bytes = 64ull << 30;    // of the image; more is refused
   std::chrono::milliseconds limit{30'000};  // for everything
 };
 
@@ -41,8 +41,8 @@ struct Frozen {
 Frozen freeze(pid_t pid, const std::filesystem::path& image, const FreezeRequest& request);
 
 // The pages of a thawed process that are its own by now, as written into the hot set of the
-// template image it came from: later thaws prepare them ahead. To be called once the process has run
-// a typical first cell, before the image is in use by anyone else. Throws FreezeError.
+// template image it came from: later thaws prepare them ahead. To be called once the process has
+// run a typical first cell, before the image is in use by anyone else. Throws FreezeError.
 void train(pid_t pid, const std::filesystem::path& image);
 
 }  // namespace sandbox::image

@@ -29,10 +29,10 @@ struct ImageInfo {
   std::optional<ImageId> base;  // the template image it refers to
   std::uint64_t bytes = 0;      // on disk
   std::chrono::nanoseconds real_time{0}, monotonic{0}, boottime{0};  // when it was frozen
-  std::string kernel;               // "6.18.44": for the reader
+  std::string kernel;                                                // "6.18.44": for the reader
   std::size_t threads = 0;
-  std::uint64_t memory = 0;         // bytes of its pages, in this image alone
-  std::vector<std::string> lost;    // as Frozen::lost
+  std::uint64_t memory = 0;       // bytes of its pages, in this image alone
+  std::vector<std::string> lost;  // as Frozen::lost
   std::vector<MappedFile> files;
   CpuIdentity cpu;
   std::uint32_t loader_abi = 0;
@@ -46,8 +46,8 @@ ImageInfo inspect(const std::filesystem::path& image);
 ImageInfo verify(const std::filesystem::path& image);
 
 // Why it cannot be thawed on this machine as it is now, for the reader; nullopt if it can. Looks at
-// the processor, the loader and those of its files that lie below one of `visible`: directories that
-// have the same path inside the sandbox. The loader looks again, at everything.
+// the processor, the loader and those of its files that lie below one of `visible`: directories
+// that have the same path inside the sandbox. The loader looks again, at everything.
 std::optional<std::string> why_not_here(const ImageInfo& info,
                                         const std::vector<std::filesystem::path>& visible);
 
