@@ -161,7 +161,7 @@ class Proxied:
         connection.request("POST", "/mcp", json.dumps(message), headers)
         return connection, connection.getresponse()
 
-    def call(self, name, **arguments):
+    def call(self, name, /, **arguments):
         connection, response = self.open_call(name, arguments)
         assert response.status == 200, response.read()
         body = response.read()
