@@ -11,5 +11,10 @@ int run(const Options& options);
 int doctor(const Options& options);
 int template_build(const Options& options);
 int template_list(const Options& options);
+int snapshots_list(const Options& options);  // these five: snapshots.cpp
+int snapshots_show(const Options& options);
+int snapshots_delete(const Options& options);
+int sessions_list(const Options& options);
+int sessions_close(const Options& options);
 
 }  // namespace app

@@ -39,6 +39,16 @@ int dispatch(const app::Invocation& invocation) {
       return app::template_build(invocation.options);
     case app::Command::template_list:
       return app::template_list(invocation.options);
+    case app::Command::snapshots_list:
+      return app::snapshots_list(invocation.options);
+    case app::Command::snapshots_show:
+      return app::snapshots_show(invocation.options);
+    case app::Command::snapshots_delete:
+      return app::snapshots_delete(invocation.options);
+    case app::Command::sessions_list:
+      return app::sessions_list(invocation.options);
+    case app::Command::sessions_close:
+      return app::sessions_close(invocation.options);
   }
   return 2;
 }

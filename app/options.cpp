@@ -84,11 +84,12 @@ class Table {
         ->type_name("SIZE");
   }
   template <class Duration>
-  void seconds(const std::string& name, Duration& value, const std::string& help) {
+  void seconds(const std::string& name, Duration& value, const std::string& help,
+               std::int64_t least = 1) {
     auto read = [&value](const std::int64_t& count) { value = std::chrono::seconds(count); };
     app_.add_option_function<std::int64_t>("--" + name, read, help)
         ->envname(environment_name(name))
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{10} * 365 * 86400))
+        ->check(CLI::Range(least, std::int64_t{10} * 365 * 86400))
         ->default_str(std::to_string(std::chrono::seconds(value).count()))
         ->type_name("SECONDS");
   }
@@ -123,9 +124,19 @@ class Table {
     flag("no-images", options_.no_images,
          "start every kernel cold; no session can be put on disk or snapshot then");
     add("max-kernels", sessions.max_live, "kernels at once")->check(kCount);
-    seconds("session-ttl", sessions.session_ttl, "without use, until a kernel is stopped");
-    seconds("keep", sessions.keep, "without use, until a session's files are deleted");
-    size("disk", sessions.disk, "files of all sessions that do not run; the oldest go first");
+    seconds("idle-timeout", sessions.idle_timeout, "without use, until a kernel is put on disk");
+    seconds("session-ttl", sessions.session_ttl,
+            "without use, until a kernel that cannot be put on disk is stopped");
+    seconds("keep", sessions.keep, "without use, until a session is deleted");
+    size("disk", sessions.disk,
+         "of snapshots and of sessions that do not run: the oldest sessions go first, no snapshot");
+    add("checkpoint-cells", sessions.checkpoints.cells,
+        "save a kernel for the case that it dies, every so many cells; 0: not for that reason")
+        ->check(CLI::Range(0, 1'000'000));
+    seconds("checkpoint-seconds", sessions.checkpoints.work,
+            "the same after so much work; 0: not for that reason", 0);
+    add("max-snapshots", sessions.max_snapshots, "snapshots of one principal")->check(kCount);
+    seconds("snapshot-keep", sessions.snapshot_keep, "until a snapshot is deleted; 0: never", 0);
   }
 
   void http() {
@@ -249,7 +260,31 @@ void add_template(CLI::App& app, Options& options) {
   group->add_subcommand("list", "Those that were built");
 }
 
+void add_stored(CLI::App& app, Options& options) {
+  CLI::App* snapshots = app.add_subcommand("snapshots", "Snapshots of sessions");
+  snapshots->require_subcommand(1);
+  snapshots->add_subcommand("list", "All of them");
+  for (auto [name, help] : {std::pair("show", "One of them"), std::pair("delete", "Delete one")})
+    snapshots->add_subcommand(name, help)
+        ->add_option("id", options.stored_id, "its id")
+        ->required();
+  CLI::App* sessions = app.add_subcommand("sessions", "Sessions on disk");
+  sessions->require_subcommand(1);
+  sessions->add_subcommand("list", "All of them");
+  sessions->add_subcommand("close", "Delete one that nobody runs")
+      ->add_option("id", options.stored_id, "its handle")
+      ->required();
+}
+
 Command command_of(const CLI::App& app) {
+  if (app.got_subcommand("snapshots")) {
+    const CLI::App* group = app.get_subcommand("snapshots");
+    if (group->got_subcommand("show")) return Command::snapshots_show;
+    return group->got_subcommand("delete") ? Command::snapshots_delete : Command::snapshots_list;
+  }
+  if (app.got_subcommand("sessions"))
+    return app.get_subcommand("sessions")->got_subcommand("close") ? Command::sessions_close
+                                                                   : Command::sessions_list;
   if (app.got_subcommand("run")) return Command::run;
   if (app.got_subcommand("http")) return Command::http;
   if (app.got_subcommand("doctor")) return Command::doctor;
@@ -277,6 +312,7 @@ Invocation parse(int argc, char** argv) {
   http_table.http();
   add_run(app, options);
   add_template(app, options);
+  add_stored(app, options);
   app.add_subcommand("doctor", "Say what isolation this machine gives")
       ->add_flag("--json", options.json, "for programs");
   try {

@@ -57,9 +57,22 @@ struct Options {
   bool read_stdin = false;                                      // run
   std::string template_name = "default", python, requirements;  // template build
   bool system_packages = false;                                 // template build
+  std::string stored_id;                                        // snapshots, sessions
 };
 
-enum class Command { stdio, http, run, doctor, template_build, template_list };
+enum class Command {
+  stdio,
+  http,
+  run,
+  doctor,
+  template_build,
+  template_list,
+  snapshots_list,
+  snapshots_show,
+  snapshots_delete,
+  sessions_list,
+  sessions_close
+};
 
 struct Invocation {
   Command command = Command::stdio;

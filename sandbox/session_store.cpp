@@ -168,12 +168,13 @@ void SessionStore::save(const SessionLease& lease) { write_record(lease.director
 
 void SessionStore::remove(const SessionLease& lease) { remove_session(lease.directory); }
 
-std::vector<SessionRecord> SessionStore::list(const std::string& principal) const {
+std::vector<SessionRecord> SessionStore::list(const std::optional<std::string>& principal) const {
   std::vector<SessionRecord> records;
   std::error_code absent;
   for (const auto& entry : fs::directory_iterator(root_ / "sessions", absent)) {
     auto record = read_record(entry.path());
-    if (record && record->principal == principal) records.push_back(std::move(*record));
+    bool wanted = record && (!principal || record->principal == *principal);
+    if (wanted) records.push_back(std::move(*record));
   }
   std::ranges::sort(records, [](const auto& a, const auto& b) { return a.used > b.used; });
   return records;

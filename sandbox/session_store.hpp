@@ -98,8 +98,8 @@ class SessionStore {
   // cannot be deleted now is swept later.
   void remove(const SessionLease& lease);
 
-  // The principal's sessions on disk, newest use first, whoever runs them.
-  std::vector<SessionRecord> list(const std::string& principal) const;
+  // The principal's sessions on disk, newest use first, whoever runs them; without one, all.
+  std::vector<SessionRecord> list(const std::optional<std::string>& principal) const;
 
   // Deletes sessions that nobody runs and that were last used before `oldest`, then the least
   // recently used ones until their files take at most `cap` bytes. Returns how many went.

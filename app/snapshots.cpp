@@ -1,0 +1,101 @@
+// What lies on disk, for the operator: of every principal.
+
+#include <cstdio>
+#include <ctime>
+
+#include "app/commands.hpp"
+#include "sandbox/bounded_text.hpp"
+#include "sandbox/session_store.hpp"
+#include "sandbox/snapshot_store.hpp"
+
+namespace app {
+
+namespace {
+
+sandbox::SnapshotStore snapshot_store(const Options& options) {
+  return sandbox::SnapshotStore(options.state_directory, {});
+}
+
+std::string time_text(std::int64_t seconds) {
+  std::time_t time = seconds;
+  std::tm parts{};
+  localtime_r(&time, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%F %T", &parts);
+  return text;
+}
+
+std::string named(const std::string& id, const std::string& name) {
+  return name.empty() ? id : id + " \"" + name + "\"";
+}
+
+int unknown(const Options& options) {
+  std::fprintf(stderr, "pykeep: there is no %s below %s\n", options.stored_id.c_str(),
+               options.state_directory.c_str());
+  return 1;
+}
+
+std::optional<sandbox::SnapshotRecord> find(const Options& options) {
+  for (auto& record : snapshot_store(options).list(std::nullopt))
+    if (record.id == options.stored_id) return std::move(record);
+  return std::nullopt;
+}
+
+}  // namespace
+
+int snapshots_list(const Options& options) {
+  for (const auto& record : snapshot_store(options).list(std::nullopt))
+    std::printf("%s  %s  %s  of %s\n", time_text(record.created).c_str(),
+                named(record.id, record.name).c_str(), sandbox::size_text(record.bytes()).c_str(),
+                record.principal.c_str());
+  return 0;
+}
+
+int snapshots_show(const Options& options) {
+  auto record = find(options);
+  if (!record) return unknown(options);
+  std::printf("id: %s\nname: %s\nprincipal: %s\nmade: %s\nsession: %s\nexecution: %d\n",
+              record->id.c_str(), record->name.c_str(), record->principal.c_str(),
+              time_text(record->created).c_str(), record->session.c_str(), record->execution);
+  std::printf("template: %s\nnetwork: %s\nmemory: %s\nfiles: %s\n", record->python.c_str(),
+              record->network ? "on" : "off", sandbox::size_text(record->image_bytes).c_str(),
+              sandbox::size_text(record->file_bytes).c_str());
+  for (const std::string& lost : record->lost) std::printf("not in it: %s\n", lost.c_str());
+  return 0;
+}
+
+int snapshots_delete(const Options& options) {
+  auto record = find(options);
+  if (!record) return unknown(options);
+  auto removal = snapshot_store(options).remove(record->principal, record->id);
+  if (removal == sandbox::SnapshotStore::Removal::removed) return 0;
+  std::fprintf(stderr, "pykeep: %s is being restored just now; try again\n", record->id.c_str());
+  return 1;
+}
+
+int sessions_list(const Options& options) {
+  for (const auto& record : sandbox::SessionStore(options.state_directory).list(std::nullopt)) {
+    bool whole = record.image && record.image->current;
+    std::printf("%s  %s  %s  of %s\n", time_text(record.used).c_str(),
+                named(record.id, record.name).c_str(), whole ? "variables and files" : "files",
+                record.principal.c_str());
+  }
+  return 0;
+}
+
+int sessions_close(const Options& options) {
+  using State = sandbox::SessionStore::Lookup::State;
+  sandbox::SessionStore store(options.state_directory);
+  for (const auto& record : store.list(std::nullopt)) {
+    if (record.id != options.stored_id) continue;
+    auto found = store.open(record.principal, record.id);
+    if (found.state == State::busy)
+      std::fprintf(stderr, "pykeep: a pykeep process runs %s\n", record.id.c_str());
+    if (found.state != State::leased) return 1;
+    store.remove(*found.lease);
+    return 0;
+  }
+  return unknown(options);
+}
+
+}  // namespace app
