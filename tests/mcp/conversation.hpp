@@ -63,16 +63,33 @@ class FakeResources final : public mcp::Resources {
 // A server with the fake tools, and one client that talks to it over one connection.
 class Conversation {
  public:
-  Conversation() : requests_(io_.get_executor()) {}
+  // `more` is what the server offers besides the fake tools and resources.
+  explicit Conversation(mcp::Offer more = {})
+      : requests_(io_.get_executor()),
+        standing_(io_.get_executor()),
+        server({"pykeep", "Pykeep", "0.1"}, "Read me.", completed(std::move(more))) {}
   ~Conversation() {
     requests_.cancel();
+    standing_.cancel();
     run();
+    settle();
+  }
+
+  // The transport has a way for what belongs to no request, from now on; or no longer.
+  void open_standing() {
+    standing_.spawn(server.announce(peer, out));
+    settle();
+  }
+  void close_standing() {
+    standing_.cancel();
+    settle();
   }
 
   // Starts serving a message; returns once nothing more happens without another one or a timer.
-  void start(std::string_view text) {
+  void start(std::string_view text) { start_as(peer, text); }
+  void start_as(mcp::Peer& sender, std::string_view text) {
     boost::system::error_code malformed;
-    requests_.spawn(server.handle(parse_message(text, malformed), peer, out));
+    requests_.spawn(server.handle(parse_message(text, malformed), sender, out));
     REQUIRE_FALSE(malformed);
     settle();
   }
@@ -132,13 +149,20 @@ class Conversation {
   }
 
  private:
+  mcp::Offer completed(mcp::Offer offer) {
+    for (mcp::Tool& tool : tools.all()) offer.tools.push_back(std::move(tool));
+    offer.resources = &resources;
+    return offer;
+  }
+
   boost::asio::io_context io_;
   async::TaskGroup requests_;
+  async::TaskGroup standing_;
 
  public:
   FakeTools tools;
   FakeResources resources;
-  mcp::Server server{{"pykeep", "Pykeep", "0.1"}, "Read me.", tools.all(), &resources};
+  mcp::Server server;
   mcp::Peer peer;
   FakeOutbox out;
 };
