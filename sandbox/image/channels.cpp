@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/sockios.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -37,6 +38,12 @@ int unread_by_peer(const Channel& socket) {
   return ioctl(socket.copy.get(), SIOCOUTQ, &bytes) == -1 ? 0 : bytes;
 }
 
+// Of a pipe's end whose other end the process does not have.
+bool is_held_elsewhere(const Channel& end) {
+  pollfd state{end.copy.get(), 0, 0};
+  return poll(&state, 1, 0) == 0;  // else POLLERR or POLLHUP
+}
+
 bool is_stream(const Channel& socket) { return socket.record->value == SOCK_STREAM; }
 
 void join(Channel& one, Channel& other) {
@@ -63,7 +70,8 @@ void Channels::capture(std::vector<Channel>& all) {
   pair_sockets(all);
 }
 
-// The two ends have one inode. An end that is missing was closed: nobody else could hold it.
+// The two ends have one inode. An end that is missing was closed, unless it is ours: the process may
+// have put away what it was given as stdout.
 void Channels::pair_pipes(std::vector<Channel>& all) {
   for (std::size_t index = 0; index < all.size(); ++index) {
     Channel& one = all[index];
@@ -75,6 +83,10 @@ void Channels::pair_pipes(std::vector<Channel>& all) {
         join(one, other);
       else if (other.record->other == -1)
         other.lost = "an end of a pipe, opened again";
+    }
+    if (one.record->other == -1 && is_held_elsewhere(one)) {
+      one.lost = "a pipe to something outside of the process";
+      continue;
     }
     auto capacity = fcntl(one.copy.get(), F_GETPIPE_SZ);
     one.record->value = capacity > 0 ? static_cast<std::uint64_t>(capacity) : 0;
@@ -157,7 +169,8 @@ void Channels::pair_sockets(std::vector<Channel>& all) {
   }
   for (Channel& channel : all)
     if (open(channel) && unread_by_peer(channel) > 0)
-      channel.lost = "a UNIX socket with unread data in both directions";
+      channel.lost = is_stream(channel) ? "a UNIX socket with unread data in both directions"
+                                        : "a UNIX socket with unread messages";
 }
 
 void Channels::save_socket(Channel& socket) {

@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
 import time
@@ -65,8 +66,9 @@ class Process:
         binds = ["/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc/alternatives", "/etc/ld.so.cache"]
         command = ["bwrap", "--unshare-all", "--unshare-user", "--uid", "1000", "--gid", "1000"]
         command += ["--cap-drop", "ALL", "--new-session", "--die-with-parent", "--clearenv"]
-        command += ["--setenv", "PATH", "/usr/bin", "--setenv", "HOME", "/tmp"]
-        command += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
+        command += ["--setenv", "PATH", "/usr/bin", "--setenv", "HOME", "/tmp/home"]
+        command += ["--setenv", "LANG", "C.UTF-8"]
+        command += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", "/tmp/home"]
         for path in binds:
             if os.path.islink(path):
                 command += ["--symlink", os.readlink(path), path]
@@ -75,6 +77,7 @@ class Process:
         if not str(environment).startswith("/usr"):
             command += ["--ro-bind", str(environment), str(environment)]
         command += ["--ro-bind", str(RUNNER.parent), "/tests"]
+        command += ["--ro-bind", str(RUNNER.parents[2] / "sandbox/kernel"), "/kernel"]
         command += ["--ro-bind", str(place.loader), "/loader"]
         command += ["--bind", str(place.workspace), "/workspace", "--chdir", "/workspace"]
         command += ["--json-status-fd", str(status_write), "--", "/loader", *words]
@@ -154,6 +157,61 @@ class Process:
         self.kill()
 
 
+class Kernel(Process):
+    """The same with pykeep's own kernel, which talks in frames (docs/kernel-link.md)."""
+
+    cells = 0
+
+    def receive(self):
+        while True:
+            if len(self.buffer) >= 8:
+                header, payload = struct.unpack("<II", self.buffer[:8])
+                if len(self.buffer) >= 8 + header + payload:
+                    frame = json.loads(self.buffer[8 : 8 + header])
+                    self.buffer = self.buffer[8 + header + payload :]
+                    return frame
+            data = self.link.recv(1 << 16)
+            if not data:
+                raise Refused(self.output())
+            self.buffer += data
+
+    def send(self, **header):
+        data = json.dumps(header).encode()
+        self.link.sendall(struct.pack("<II", len(data), 0) + data)
+
+    def resume(self, reason="snapshot"):
+        """The first thing after a thaw."""
+        self.send(op="resumed", reason=reason, environment={})
+        assert self.receive()["ev"] == "ready"
+
+    def run(self, code):
+        """The result's text, and what was raised."""
+        self.cells += 1
+        self.send(op="execute", id=self.cells, code=code, can_ask=False)
+        value = error = None
+        while True:
+            frame = self.receive()
+            if frame["ev"] == "display":
+                value = frame["data"].get("text/plain")
+            if frame["ev"] == "error":
+                error = f"{frame['name']}: {frame['value']}"
+            if frame["ev"] == "done":
+                return {"value": value, "error": error}
+
+
+def boot_kernel(place, *options):
+    kernel = Kernel(place, ["boot", PYTHON, "-I", "/kernel/pykeep_kernel/main.py", *options])
+    assert kernel.receive()["ev"] == "ready"
+    return kernel
+
+
+def thaw_kernel(place, image, base=None, reason="snapshot", cells=0):
+    kernel = thaw(place, image, base, Kernel)
+    kernel.cells = cells
+    kernel.resume(reason)
+    return kernel
+
+
 def boot(place, *modules):
     process = Process(place, ["boot", PYTHON, "-I", "/tests/runner.py", *modules])
     ready = process.receive()
@@ -161,14 +219,14 @@ def boot(place, *modules):
     return process
 
 
-def thaw(place, image, base=None):
+def thaw(place, image, base=None, kind=Process):
     """Throws Refused with the loader's words when it refuses; only found out at the first answer."""
     descriptors = []
     for path in filter(None, (image, base)):
         with open(path, "rb") as file:  # not as 3, where the link will be
             descriptors.append(fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, 20))
     try:
-        return Process(place, ["thaw", *map(str, descriptors)], descriptors)
+        return kind(place, ["thaw", *map(str, descriptors)], descriptors)
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
