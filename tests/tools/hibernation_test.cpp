@@ -74,7 +74,7 @@ TEST_CASE("the client goes and comes back: the variables are there, by handle an
   CHECK(contains(first, "Session " + handle + " was taken over from disk, with its files."));
   CHECK(contains(first,
                  "The kernel was restored from disk as it was after execution 1: variables are "
-                 "kept.]\n5\n"));
+                 "kept.]\n5"));
   CHECK(world.backend.starts == 1);
   CHECK(stored(world).generation == 1);  // nothing was lost
   CHECK(!stored(world).image->current);  // it has run on
@@ -88,7 +88,7 @@ TEST_CASE("an unnamed session is kept if it was used, and forgotten if it was no
   world.call("create_session", {});
   world.wait(world.sessions.shutdown());
   CHECK(world.store.list("local").size() == 1);
-  CHECK(contains(text(world, "get x", used), "variables are kept.]\n5\n"));
+  CHECK(contains(text(world, "get x", used), "variables are kept.]\n5"));
 }
 
 TEST_CASE("a kernel without use is put on disk, and wakes with the next execution") {
@@ -104,13 +104,12 @@ TEST_CASE("a kernel without use is put on disk, and wakes with the next executio
   CHECK(contains(fake::text_of(world.call("list_sessions", {})), "on disk, variables kept"));
   CHECK(images(world, handle).size() == 1);
   std::string woken = text(world, "get x");
-  CHECK(
-      woken ==
-      "[The kernel was restored from disk as it was after execution 1: variables are kept.]\n5\n");
+  CHECK(woken ==
+        "[The kernel was restored from disk as it was after execution 1: variables are kept.]\n5");
   // Either on disk or live: the image went once the kernel had answered.
   CHECK(images(world, handle).empty());
   CHECK(!stored(world).image);
-  CHECK(text(world, "get x") == "5\n");
+  CHECK(text(world, "get x") == "5");
 }
 
 TEST_CASE("what cannot be frozen goes on, until it is stopped or can go without") {
@@ -124,7 +123,7 @@ TEST_CASE("what cannot be frozen goes on, until it is stopped or can go without"
   world.give_up_after(1700ms, world.sessions.expire());
   CHECK(world.backend.sandboxes.size() == 1);
   CHECK(world.backend.freezes == 1);  // not again and again
-  CHECK(text(world, "get x") == "5\n");
+  CHECK(text(world, "get x") == "5");
   SUBCASE("it is said what an image does not carry") {
     world.backend.lost = {"fd 7: a TCP socket"};
     world.give_up_after(2700ms, world.sessions.expire());
@@ -169,8 +168,9 @@ TEST_CASE("an image that cannot be thawed is said to be so, and a fresh kernel s
     reason = "the image is not there any more.";
   }
   SUBCASE("another session's") {
-    text(world, "set y 6");
+    world.call("create_session", {});
     std::string other = handle_of(world);
+    text(world, "set y 6", other);
     world.wait(world.sessions.shutdown());
     fs::remove_all(image);
     fs::copy(world.directory / "sessions" / other / images(world, other).at(0), image);
@@ -192,7 +192,7 @@ TEST_CASE("when no kernel can be had, the image waits") {
   world.backend.refusal = "no isolation";
   CHECK(contains(text(world, "get x", handle), "not run: no isolation"));
   world.backend.refusal.clear();
-  CHECK(contains(text(world, "get x", handle), "variables are kept.]\n5\n"));
+  CHECK(contains(text(world, "get x", handle), "variables are kept.]\n5"));
 }
 
 TEST_CASE("a dead kernel goes back to the checkpoint, and the result says what is lost") {
@@ -211,7 +211,7 @@ TEST_CASE("a dead kernel goes back to the checkpoint, and the result says what i
   CHECK(next ==
         "[The kernel was restored to its state after execution 2, since the last one died: SIGSEGV "
         "(segmentation fault): executions 3 to 4 are lost, and files in /workspace are not "
-        "rewound.]\n2\n");
+        "rewound.]\n2");
   CHECK(world.backend.starts == 1);
   CHECK(stored(world).generation == 2);
   CHECK(images(world, handle_of(world)).size() == 1);
@@ -231,7 +231,7 @@ TEST_CASE("a kernel that cannot be frozen has no checkpoint, and its cells run o
   world.backend.images = true;
   world.backend.freeze_refusal = "it has a child process";
   CHECK(contains(text(world, "set x 1"), "(no output)"));
-  CHECK(text(world, "get x") == "1\n");
+  CHECK(text(world, "get x") == "1");
   CHECK(images(world, handle_of(world)).empty());
 }
 
@@ -261,7 +261,7 @@ TEST_CASE("after a crash of the server, a checkpoint is never taken for the last
                    "The kernel was restored to its state after execution 2, since the last one "
                    "ended with the server that ran it, or for lack of use: executions after 2 are "
                    "lost, and files in /workspace are not rewound."));
-    CHECK(contains(first, "]\n2\n"));
+    CHECK(contains(first, "]\n2"));
   }
   SUBCASE("hibernated, woken, and crashed then") {
     world.wait(world.sessions.shutdown());
@@ -269,7 +269,7 @@ TEST_CASE("after a crash of the server, a checkpoint is never taken for the last
     take_over(world, next);
     first = text(next, "get x", handle);
     CHECK(contains(first, "executions after 3 are lost"));
-    CHECK(contains(first, "]\n3\n"));
+    CHECK(contains(first, "]\n3"));
   }
 }
 
@@ -306,7 +306,7 @@ TEST_CASE("a conversation finds its session again after a restart of the server"
   CHECK(contains(run(eve, "get x"), "New session "));
   std::string again = run(peer, "get x");
   CHECK(contains(again, "was taken over from disk, with its files."));
-  CHECK(contains(again, "variables are kept.]\n5\n"));
+  CHECK(contains(again, "variables are kept.]\n5"));
   // The key itself is nowhere on disk.
   for (const auto& record : world.store.list("ada"))
     CHECK(!contains(record.conversation.value_or(""), "secret"));

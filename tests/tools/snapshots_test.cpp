@@ -81,10 +81,10 @@ TEST_CASE("a snapshot has variables and files, and can be restored as any number
                                  origin + " after execution 1."));
     std::string fork = word_after(restored, "Session ");
     CHECK(forks.insert(fork).second);
-    CHECK(contains(run(world, "get x", fork), "]\n1\n"));
+    CHECK(contains(run(world, "get x", fork), "]\n1"));
     CHECK(read(world.sessions.find("local", fork)->workspace() / "data.csv") == "a,b\n");
   }
-  CHECK(run(world, "get x", origin) == "2\n");
+  CHECK(run(world, "get x", origin) == "2");
   CHECK(read(workspace / "data.csv") == "changed");
   CHECK(world.backend.thaws == std::vector<sandbox::Thaw>(3, sandbox::Thaw::fork));
 }
@@ -109,7 +109,7 @@ TEST_CASE("a session goes back to a snapshot: memory and files") {
   CHECK(contains(restored, "Session " + handle + " went back to snapshot " + id));
   CHECK(contains(restored, "What it had since then is gone."));
   CHECK(world.backend.thaws.back() == sandbox::Thaw::snapshot);
-  CHECK(run(world, "get x", handle) == "1\n");
+  CHECK(run(world, "get x", handle) == "1");
   CHECK(read(workspace / "old") == "old");
   CHECK(!fs::exists(workspace / "new"));
   CHECK(!fs::exists(workspace.parent_path() / "workspace.new"));
@@ -145,7 +145,7 @@ TEST_CASE("a snapshot that cannot be restored changes nothing") {
   std::string anew = call(world, "restore_snapshot", {{"snapshot", id}}, true);
   CHECK(contains(anew, why + " No session was made."));
   world.backend.refusal.clear();
-  CHECK(run(world, "get x", handle) == "1\n");
+  CHECK(run(world, "get x", handle) == "1");
   CHECK(fs::exists(workspace / "new"));
   CHECK(world.sessions.live("local").size() == 1);
 }
@@ -177,7 +177,7 @@ TEST_CASE("a kernel that cannot be frozen is explained, and goes on") {
   CHECK(contains(call(world, "snapshot", {}, true),
                  "The kernel cannot be frozen: fd 7 is a TCP socket: close it, or say allow_lost. "
                  "No snapshot was made, and the session goes on."));
-  CHECK(run(world, "get x") == "1\n");
+  CHECK(run(world, "get x") == "1");
   CHECK(fs::is_empty(world.directory / "snapshots"));
   json::object lossy;
   lossy["allow_lost"] = true;
@@ -230,7 +230,7 @@ TEST_CASE("a session on disk wakes for its snapshot, one without a kernel gets o
   world.wait(world.sessions.shutdown());
   std::string id = word_after(call(world, "snapshot", {{"session", handle}}), "Snapshot ");
   std::string fork = word_after(call(world, "restore_snapshot", {{"snapshot", id}}), "Session ");
-  CHECK(contains(run(world, "get x", fork), "]\n1\n"));
+  CHECK(contains(run(world, "get x", fork), "]\n1"));
   CHECK(contains(run(world, "get x", handle), "The kernel was restored from disk"));
   CHECK(contains(call(world, "snapshot", {}), "before its first execution"));
 }
@@ -256,5 +256,5 @@ TEST_CASE("a snapshot whose caller gave up is whole or absent") {
   world.give_up_after(10ms, "snapshot", {});
   for (const auto& entry : fs::directory_iterator(world.directory / "snapshots"))
     CHECK((entry.path().filename() == "lock" || fs::exists(entry.path() / "snapshot.json")));
-  CHECK(run(world, "get x") == "1\n");
+  CHECK(run(world, "get x") == "1");
 }
