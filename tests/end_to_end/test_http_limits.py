@@ -179,7 +179,8 @@ def test_a_thousand_idle_connections_cost_little(server):
     assert cost < 24 * MIB
 
 
-def test_two_hundred_open_streams_cost_little(server):
+def test_two_hundred_open_streams_cost_little(fresh):
+    server = fresh()
     initialize(server)
     before = resident_bytes(server.process.pid)
     streams = []
@@ -226,6 +227,8 @@ def test_a_client_that_asks_and_never_reads_cannot_grow_the_server(server):
             sent += client.send(request * 100)
         except BlockingIOError:
             time.sleep(0.02)
+        except ConnectionError:
+            break  # dropped, for what it sent ahead
     grown = resident_bytes(server.process.pid) - before
     assert is_well(server)
     client.close()
