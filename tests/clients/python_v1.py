@@ -21,7 +21,7 @@ async def connected(transport):
         yield session
 
 
-def runner(session, **arguments):
+def runner(session, /, **arguments):
     async def call(code, **options):
         return await session.call_tool("run_python", {"code": code, **arguments}, **options)
 

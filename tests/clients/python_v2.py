@@ -10,7 +10,7 @@ from mcp.client.client import Client
 URL, CUT = sys.argv[1:3]
 
 
-def runner(client, **arguments):
+def runner(client, /, **arguments):
     async def call(code, **options):
         return await client.call_tool("run_python", {"code": code, **arguments}, **options)
 

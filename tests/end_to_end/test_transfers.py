@@ -29,8 +29,8 @@ class Session:
         self.server = server
         self.handle = re.search(r"[a-z2-7]{26}", server.call_tool("create_session").text)[0]
 
-    def tool(self, name, **arguments):
-        return self.server.call_tool(name, {"session": self.handle, **arguments})
+    def tool(self, tool, /, **arguments):
+        return self.server.call_tool(tool, {"session": self.handle, **arguments})
 
     def run(self, code):
         result = self.tool("run_python", code=code)
@@ -104,7 +104,7 @@ def test_a_chunked_upload_is_cut_off_at_the_limit(server, session):
             yield b"x" * MIB
 
     try:
-        status, _, body = server.request("PUT", url, chunks(), {"Transfer-Encoding": "chunked"})
+        status, _, body = server.request("PUT", url, chunks())
         assert status == 413, body
     except (BrokenPipeError, ConnectionResetError):
         pass  # it did not want the rest
