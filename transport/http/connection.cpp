@@ -21,15 +21,6 @@ constexpr std::size_t kSkipAtMost = 64 << 10;
 
 milliseconds time_for(std::uint64_t bytes) { return milliseconds(bytes / Connection::kSlowest); }
 
-// Of W3C's traceparent (version 00): the trace's id, so that logs of both sides meet.
-std::string trace_of(const Request& request) {
-  const std::string* parent = request.header("traceparent");
-  if (!parent || parent->size() != 55 || !parent->starts_with("00-")) return "";
-  std::string trace = parent->substr(3, 32);
-  bool hex = trace.find_first_not_of("0123456789abcdef") == trace.npos;
-  return hex ? trace : "";
-}
-
 }  // namespace
 
 Connection::Connection(asio::ip::tcp::socket socket, std::string remote, Service& service)
@@ -116,9 +107,8 @@ awaitable<bool> Connection::next_request() {
     co_await refuse(408, "The request's head did not arrive in time.");
     co_return false;
   }
-  request_.id = trace_of(request_);
   std::uint64_t number = ++service_.counters.requests;
-  if (request_.id.empty()) request_.id = "r" + std::to_string(number);
+  request_.id = "r" + std::to_string(number);
   keep_ = parser_->keep_alive();
   co_return true;
 }

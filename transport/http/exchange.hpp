@@ -34,7 +34,7 @@ struct Request {
   std::string query;   // without '?'; empty if absent
   Headers headers;     // values without surrounding blanks; their number and size are bounded
   std::string remote;  // address of the connection's other end
-  std::string id;      // of this request, for logs: ours, or from `traceparent`
+  std::string id;      // of this request, for logs: ours, no two in a process
   // Who asks. Set by the guard before a handler runs; "local" where no token is required.
   std::string principal;
   // What a guard wants on the response, whoever makes it (CORS).
