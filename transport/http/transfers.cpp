@@ -113,8 +113,8 @@ awaitable<void> put(Service& service, Exchange& exchange) {
   } catch (const TransferError& failure) {
     response = refusal(failure, "GET, HEAD");
   } catch (const boost::system::system_error&) {
-    response =
-        text(408, "The file did not arrive whole. Nothing was stored; the ticket is still good.");
+    response = text(exchange.body_failure(),
+                    "The file did not arrive whole. Nothing was stored; the ticket is still good.");
   }
   co_await exchange.reply(std::move(response));
 }

@@ -26,6 +26,7 @@ class Exchange final : public http::Exchange {
   const http::Request& request() const override { return request_; }
   http::Request& request() override { return request_; }
   awaitable<std::optional<std::string>> body(std::size_t) override { co_return body_; }
+  int body_failure() const override { return 408; }
   awaitable<std::size_t> read(std::span<char> buffer) override {
     if (breaks_off && read_ >= body_.size() / 2)
       throw boost::system::system_error(boost::asio::error::eof);
