@@ -2,13 +2,11 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <boost/describe.hpp>
 #include <cerrno>
-#include <ctime>
 
 #include "sandbox/bounded_text.hpp"
 #include "sandbox/remove_tree.hpp"
@@ -68,13 +66,6 @@ class Deciding {
   int fd_;
 };
 
-// Without a lock it may be one that another process is just making.
-bool is_old(const fs::path& directory) {
-  constexpr std::int64_t kGrace = 60;
-  struct stat info;
-  return lstat(directory.c_str(), &info) == 0 && info.st_mtime + kGrace < time(nullptr);
-}
-
 std::string titles(const std::vector<SnapshotRecord>& records) {
   constexpr std::size_t kShown = 10;
   std::string text;
@@ -128,6 +119,7 @@ void SnapshotStore::check(const SnapshotRecord& record, std::uint64_t bytes) con
 SnapshotHold SnapshotStore::begin(SnapshotRecord record) {
   make_private_directories(directory_.parent_path());
   make_private_directory(directory_);
+  Deciding deciding(directory_);
   check(record, 1);
   fs::path directory = directory_ / ("." + record.id);
   make_private_directory(directory);
@@ -220,20 +212,26 @@ std::uint64_t SnapshotStore::room() const {
   return used < limits_.disk ? limits_.disk - used : 0;
 }
 
+// Under a name with a dot, and nobody is at it: it will be nothing any more.
+std::vector<fs::path> SnapshotStore::abandoned() const {
+  std::vector<fs::path> found;
+  std::error_code absent;
+  if (!fs::exists(directory_, absent)) return found;
+  Deciding deciding(directory_);  // else begin() might not have its lock yet
+  for (const auto& entry : fs::directory_iterator(directory_, absent)) {
+    if (!entry.path().filename().string().starts_with(".")) continue;
+    int lock = ::open((entry.path() / "lock").c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    SnapshotHold held(SnapshotRecord(), entry.path(), lock);
+    if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) == 0) found.push_back(entry.path());
+  }
+  return found;
+}
+
 int SnapshotStore::sweep(std::int64_t oldest) {
   int removed = 0;
   for (const SnapshotRecord& record : list(std::nullopt))
     if (record.created < oldest && remove_directory(directory_ / record.id)) ++removed;
-  std::vector<fs::path> unfinished;
-  std::error_code absent;
-  for (const auto& entry : fs::directory_iterator(directory_, absent))
-    if (entry.path().filename().string().starts_with(".")) unfinished.push_back(entry.path());
-  for (const fs::path& path : unfinished) {
-    int lock = ::open((path / "lock").c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    SnapshotHold held(SnapshotRecord(), path, lock);
-    bool abandoned = lock < 0 ? is_old(path) : flock(lock, LOCK_EX | LOCK_NB) == 0;
-    if (abandoned) remove_tree(path);
-  }
+  for (const fs::path& path : abandoned()) remove_tree(path);
   return removed;
 }
 

@@ -93,6 +93,7 @@ class SnapshotStore {
   void check(const SnapshotRecord& record, std::uint64_t bytes) const;
   std::optional<SnapshotRecord> find(const std::string& principal,
                                      const std::string& id_or_name) const;
+  std::vector<std::filesystem::path> abandoned() const;
   bool remove_directory(const std::filesystem::path& directory);
 
   std::filesystem::path directory_;

@@ -169,6 +169,9 @@ awaitable<Sessions::Opened> Sessions::open_stored(Look look) {
 
 awaitable<std::shared_ptr<Session>> Sessions::create(const std::string& principal,
                                                      const Wish& wish) {
+  if (wish.python.find('/') != wish.python.npos)
+    throw ToolError(
+        "arguments.template: expected the name of a template, not a path. No session was made.");
   auto turn = co_await opening_.take();
   co_return co_await make(principal, wish);
 }
@@ -179,9 +182,6 @@ awaitable<std::shared_ptr<Session>> Sessions::make(const std::string& principal,
     throw ToolError(
         "Network access is off: the operator has to start pykeep with --allow-network. Create the "
         "session without `network`.");
-  if (wish.python.find('/') != wish.python.npos)
-    throw ToolError(
-        "arguments.template: expected the name of a template, not a path. No session was made.");
   admit_session();
   sandbox::SessionRecord record;
   record.id = random_id();

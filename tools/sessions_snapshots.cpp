@@ -129,10 +129,12 @@ awaitable<Sessions::Restored> Sessions::restore(std::string principal, std::stri
   Wish wish;
   wish.python = held.record.python;
   wish.network = held.record.network && policy_.allow_network;
-  if (is_new)
-    restored.session = co_await create(principal, wish);
-  else
+  if (is_new) {
+    auto opening = co_await opening_.take();
+    restored.session = co_await make(principal, wish);
+  } else {
     restored.session = co_await open_or_explain(principal, *handle);
+  }
   Session& session = *restored.session;
   if (session.record().python != held.record.python)
     throw ToolError("The snapshot was made with template \"" + held.record.python +
