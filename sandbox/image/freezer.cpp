@@ -8,7 +8,8 @@
 #include <algorithm>
 #include <cstring>
 #include <future>
-#include <optional>
+#include <memory>
+#include <thread>
 
 #include "sandbox/image/descriptors.hpp"
 #include "sandbox/image/image_file.hpp"
@@ -70,7 +71,8 @@ class Freeze {
 
   Frozen run() {
     open_base();
-    Tracee tracee(pid_, deadline_);
+    std::unique_ptr<Tracee> stopped = stop();
+    Tracee& tracee = *stopped;
     capture(tracee);
     Memory memory({root_, advice_, base_inode_, base_device_, base_path_, deadline_}, metadata_,
                   writer_, result_.lost);
@@ -117,6 +119,18 @@ class Freeze {
     base_path_ = std::filesystem::canonical(request_.base, failed).string();
     std::memcpy(header_.base_id, base.header.id, sizeof header_.base_id);
     metadata_.hot_runs = std::move(base.metadata.hot_runs);  // the same addresses
+  }
+
+  std::unique_ptr<Tracee> stop() {
+    constexpr int kLink = 3;
+    constexpr std::chrono::milliseconds kPause{1};
+    for (;;) {
+      auto tracee = std::make_unique<Tracee>(pid_, deadline_);
+      if (!request_.when_waiting || tracee->waits_for(kLink)) return tracee;
+      tracee.reset();
+      if (Clock::now() + kPause > deadline_) refuse("the kernel is busy");
+      std::this_thread::sleep_for(kPause);
+    }
   }
 
   void capture(Tracee& tracee) {
@@ -197,7 +211,7 @@ class Freeze {
   std::string base_path_;
 };
 
-constexpr std::uint64_t kHotGap = 3;
+constexpr std::uint64_t kHotGap = 0;  // a page more is 4 KiB in every session
 
 }  // namespace
 

@@ -18,6 +18,9 @@ struct FreezeRequest {
   // Take the memory from a fork() of the process, which goes on meanwhile: a pause of some 10 ms
   // whatever its size. Ignored when the process is to end, and where fork() would miss something.
   bool by_fork = true;
+  // Only once the process waits for something to read from descriptor 3: a kernel between two cells,
+  // not one that is just about to be. Refused if it does not within `limit`.
+  bool when_waiting = true;
   bool allow_lost = false;                  // go on without what cannot be carried, and say so
   std::uint64_t max_bytes = 64ull << 30;    // of the image; more is refused
   std::chrono::milliseconds limit{30'000};  // for everything

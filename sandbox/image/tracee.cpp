@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -88,6 +89,24 @@ Tracee::Tracee(pid_t pid, Clock::time_point deadline)
 }
 
 Tracee::~Tracee() { release(); }
+
+bool Tracee::waits_for(int descriptor) const {
+  const user_regs_struct& registers = threads_[0].registers;
+  // A call that was interrupted before it had done anything: the kernel is going to make it again.
+  auto result = static_cast<std::int64_t>(registers.rax);
+  if (result > -512 || result < -516) return false;
+  auto first = static_cast<int>(registers.rdi);
+  switch (static_cast<long>(registers.orig_rax)) {
+    case SYS_read:
+    case SYS_recvfrom:
+      return first == descriptor;
+    case SYS_select:
+    case SYS_pselect6:
+      return first == descriptor + 1;  // the number of descriptors looked at
+    default:
+      return false;
+  }
+}
 
 void Tracee::stop_all() {
   while (stop_new()) {

@@ -35,6 +35,8 @@ class Tracee {
 
   pid_t pid() const { return pid_; }
   const std::vector<Thread>& threads() const { return threads_; }
+  // Whether the main thread was stopped in a wait for something to read from this descriptor.
+  bool waits_for(int descriptor) const;
   Clock::time_point stopped_at() const { return stopped_at_; }
 
   // Runs the parasite in that thread. Throws FreezeError when it does not come back in time.

@@ -111,15 +111,18 @@ class Process:
             time.sleep(0.002)
         raise AssertionError("the sandbox has no process")
 
+    def receive_more(self):
+        try:
+            data = self.link.recv(1 << 16)
+        except ConnectionResetError:
+            data = b""
+        if not data:
+            raise Refused(self.output() + f" (ended with {self.bwrap.returncode})")
+        self.buffer += data
+
     def receive(self):
         while b"\n" not in self.buffer:
-            try:
-                data = self.link.recv(1 << 16)
-            except ConnectionResetError:
-                data = b""
-            if not data:
-                raise Refused(self.output())
-            self.buffer += data
+            self.receive_more()
         line, self.buffer = self.buffer.split(b"\n", 1)
         return json.loads(line)
 
@@ -170,10 +173,7 @@ class Kernel(Process):
                     frame = json.loads(self.buffer[8 : 8 + header])
                     self.buffer = self.buffer[8 + header + payload :]
                     return frame
-            data = self.link.recv(1 << 16)
-            if not data:
-                raise Refused(self.output())
-            self.buffer += data
+            self.receive_more()
 
     def send(self, **header):
         data = json.dumps(header).encode()

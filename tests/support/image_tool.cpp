@@ -1,7 +1,7 @@
 // sandbox/image for tests in Python: one call a run, its result as a line of JSON.
 //
 //   image-tool loader PATH                  writes the loader there
-//   image-tool freeze PID IMAGE [OPTION...] base=PATH end nofork lost limit=MS max=BYTES
+//   image-tool freeze PID IMAGE [OPTION...] base=PATH end nofork busy lost limit=MS max=BYTES
 //   image-tool verify IMAGE                 image-tool inspect IMAGE
 //   image-tool train PID IMAGE              image-tool why IMAGE DIRECTORY...
 #include <sys/stat.h>
@@ -37,6 +37,7 @@ image::FreezeRequest request_from(const Words& words) {
     if (name == "base") request.base = value;
     if (name == "end") request.keep_running = false;
     if (name == "nofork") request.by_fork = false;
+    if (name == "busy") request.when_waiting = false;
     if (name == "lost") request.allow_lost = true;
     if (name == "limit") request.limit = std::chrono::milliseconds(std::stoll(value));
     if (name == "max") request.max_bytes = std::stoull(value);
