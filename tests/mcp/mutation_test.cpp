@@ -36,6 +36,9 @@ std::vector<std::string> corpus() {
       R"({"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"name":"x"}}})",
       R"({"jsonrpc":"2.0","id":8,"method":"resources/read","params":{"uri":"test://here"}})",
       R"({"jsonrpc":"2.0","id":9,"method":"logging/setLevel","params":{"level":"debug"}})",
+      R"({"jsonrpc":"2.0","id":13,"method":"resources/subscribe","params":{"uri":"test://here"}})",
+      R"({"jsonrpc":"2.0","id":14,"method":"prompts/get","params":{"name":"say","arguments":{"what":"x"}}})",
+      R"({"jsonrpc":"2.0","id":15,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"say"},"argument":{"name":"what","value":"x"}}})",
       R"([{"jsonrpc":"2.0","id":10,"method":"ping"},{"jsonrpc":"2.0","id":11,"method":"tools/list"}])",
   };
   std::string head = R"({"jsonrpc":"2.0","id":12,"method":)";
@@ -50,7 +53,34 @@ std::vector<std::string> corpus() {
                 modern(ask + R"(,"requestState":"00","inputResponses":{"answer":{}})",
                        R"({"elicitation":{}})") +
                 "}");
+  std::string wanted = R"({"toolsListChanged":true,"resourceSubscriptions":["test://here","b"]})";
+  out.push_back(head + R"("subscriptions/listen","params":)" +
+                modern(R"("notifications":)" + wanted) + "}");
   return out;
+}
+
+mcp::awaitable<mcp::GetPromptResult> say(mcp::Call&, const mcp::Prompt::Arguments& arguments) {
+  mcp::GetPromptResult result;
+  result.description = arguments.at("what");
+  co_return result;
+}
+
+mcp::Offer everything(mcp::Hub& hub) {
+  mcp::Prompt prompt;
+  prompt.info.name = "say";
+  mcp::PromptArgument what;
+  what.name = "what";
+  what.required = true;
+  prompt.info.arguments.push_back(what);
+  prompt.get = say;
+  mcp::Offer offer;
+  offer.prompts.push_back(std::move(prompt));
+  offer.complete = [](const mcp::CompleteParams& params) {
+    return std::vector<std::string>{params.argument.value};
+  };
+  offer.hub = &hub;
+  offer.lists_change = {mcp::List::tools, mcp::List::resources};
+  return offer;
 }
 
 class Mutator {
@@ -149,7 +179,9 @@ struct QuietLog {
 
 TEST_CASE("each of many mutated requests is answered once, and nothing is kept") {
   QuietLog quiet;
-  Conversation client;
+  mcp::Hub hub;
+  Conversation client(everything(hub));
+  client.open_standing();
   client.tools.wait_time = client.tools.ask_limit = std::chrono::milliseconds(0);
   Mutator mutator;
   int lines = lines_wished();
@@ -163,6 +195,10 @@ TEST_CASE("each of many mutated requests is answered once, and nothing is kept")
     if (malformed) continue;
     ++parsed;
     client.start(text);
+    hub.list_changed(mcp::List::tools);
+    hub.resource_updated("test://here");
+    client.settle();
+    client.server.end_subscriptions();
     REQUIRE(client.run());
     int answers = 0;
     for (const json::value& sent : client.out.messages)
@@ -186,7 +222,8 @@ TEST_CASE("each of many mutated requests is answered once, and nothing is kept")
 TEST_CASE("mutated messages in bursts, with calls that run until they are cancelled") {
   QuietLog quiet;
   for (int burst = 0; burst < lines_wished() / 100; ++burst) {
-    Conversation client;
+    mcp::Hub hub;
+    Conversation client(everything(hub));
     Mutator mutator(burst);
     for (int i = 0; i < 20; ++i) {
       std::string text = mutator.next();
@@ -194,6 +231,7 @@ TEST_CASE("mutated messages in bursts, with calls that run until they are cancel
       parse_message(text, malformed);
       if (!malformed) client.start(text);
     }
+    hub.list_changed(mcp::List::tools);
     client.shut_down();
     REQUIRE(client.run());
     CHECK(client.tools.started == client.tools.cancelled);
