@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/transcripts/runner/conformance.hpp"
+#include "tests/transcripts/runner/http_response.hpp"
 #include "tests/transcripts/runner/pattern.hpp"
 
 namespace json = boost::json;
@@ -82,4 +83,59 @@ TEST_CASE("what breaks the schema of its revision is told") {
     auto problem = conformance.server_sent(json::parse(row.got));
     CHECK(!problem == row.sound);
   }
+}
+
+TEST_CASE("a response is read in pieces of any size, and its messages as they come") {
+  struct Row {
+    std::string response;
+    std::vector<std::string> messages;
+  };
+  std::string head = "HTTP/1.1 200 OK\r\nContent-Type: ";
+  for (const Row& row : {
+           Row{head + "application/json\r\nContent-Length: 2\r\n\r\n{}", {"{}"}},
+           Row{"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n", {}},
+           Row{head + "text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+                      "1a\r\nid: 1\ndata: \n\n: ping\n\ndata\r\n"
+                      "1c\r\n: {\"a\":1}\n\nevent: message\nda\r\n"
+                      "a\r\nta: {}\r\n\r\n\r\n0\r\n\r\n",
+               {"{\"a\":1}", "{}"}},
+       }) {
+    for (std::size_t piece : {std::size_t{1}, std::size_t{7}, row.response.size()}) {
+      CAPTURE(piece);
+      transcripts::HttpResponse response;
+      std::vector<std::string> got;
+      for (std::size_t at = 0; at < row.response.size(); at += piece)
+        for (std::string& message : response.take(std::string_view(row.response).substr(at, piece)))
+          got.push_back(std::move(message));
+      CHECK(response.complete());
+      CHECK(got == row.messages);
+    }
+  }
+}
+
+TEST_CASE("what is not HTTP as it should be is told") {
+  std::string ok = "HTTP/1.1 200 OK\r\n";
+  for (const std::string& response : {
+           std::string("HTTP/1.0 200 OK\r\n\r\n"),
+           ok + "Content-Type: text/plain\r\n\r\n",
+           ok + "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+           ok + "Content-Length: 1\r\n\r\nxy",
+           ok + "Transfer-Encoding: chunked\r\n\r\n1\r\nxy\r\n",
+           ok + "Content-Type: text/event-stream\r\nContent-Length: 10\r\n\r\nevent: odd",
+       }) {
+    CAPTURE(response);
+    transcripts::HttpResponse reader;
+    bool refused = false;
+    try {
+      reader.take(response);
+      reader.take("\n");
+      reader.end();
+    } catch (const std::exception&) {
+      refused = true;
+    }
+    CHECK(refused);
+  }
+  transcripts::HttpResponse half;
+  half.take(ok + "Content-Length: 2\r\n\r\nx");
+  CHECK_THROWS(half.end());
 }
