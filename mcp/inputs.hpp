@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "mcp/era.hpp"
-#include "mcp/protocol.hpp"
+#include "mcp/protocol_inputs.hpp"
 
 namespace mcp {
 
