@@ -36,9 +36,14 @@ bool Server::announces_anything() const {
   return announces_resources() || (offer_.hub && !offer_.lists_change.empty());
 }
 
+// A peer that outlived a restart of the server has made its handshake, but lost its subscriptions.
 Subscription& Server::subscription_of(Peer& peer, boost::asio::any_io_executor executor) {
-  if (!peer.subscription)
+  if (!peer.subscription) {
     peer.subscription = std::make_unique<Subscription>(executor, *offer_.hub, peer.principal);
+    Interests interests;
+    if (peer.legacy) interests.lists = offer_.lists_change;
+    peer.subscription->want(std::move(interests));
+  }
   return *peer.subscription;
 }
 

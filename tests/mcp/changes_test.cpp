@@ -87,6 +87,16 @@ TEST_CASE("what changes while nothing can be sent is told once, later") {
   CHECK(client.sent() == std::vector<std::string>{updated(kWatched)});
 }
 
+TEST_CASE("a peer that outlived a restart of the server hears of lists again") {
+  mcp::Hub hub;
+  Conversation client(announcing(hub));
+  client.peer.legacy = mcp::Peer::Legacy{mcp::Revision::v2025_11_25, {}};
+  client.open_standing();
+  hub.list_changed(mcp::List::tools);
+  client.settle();
+  CHECK(client.sent() == std::vector<std::string>{kToolsChanged});
+}
+
 TEST_CASE("nobody hears of what belongs to somebody else") {
   mcp::Hub hub;
   Conversation client(announcing(hub));
