@@ -126,7 +126,8 @@ class Freeze {
     constexpr std::chrono::milliseconds kPause{1};
     for (;;) {
       auto tracee = std::make_unique<Tracee>(pid_, deadline_);
-      if (!request_.when_waiting || tracee->waits_for(kLink)) return tracee;
+      bool waits = !request_.when_waiting || tracee->waits_for(kLink);
+      if (waits && tracee->leave_loader()) return tracee;
       tracee.reset();
       if (Clock::now() + kPause > deadline_) refuse("the kernel is busy");
       std::this_thread::sleep_for(kPause);

@@ -22,7 +22,7 @@ namespace sandbox::image {
 namespace {
 
 constexpr std::size_t kMaxThreads = 20'000;
-constexpr int kMaxSteps = 20'000;  // out of the vdso; a few hundred are usual
+constexpr int kMaxSteps = 4'000;  // a few hundred are usual
 constexpr std::chrono::seconds kParasiteLimit{5};
 constexpr std::uint64_t kAllButTrap = ~(1ull << (SIGTRAP - 1));
 
@@ -81,7 +81,6 @@ Tracee::Tracee(pid_t pid, Clock::time_point deadline)
   try {
     stop_all();
     for (Thread& thread : threads_) save(thread);
-    for (Thread& thread : threads_) leave_vdso(thread);
   } catch (...) {
     release();
     throw;
@@ -167,17 +166,27 @@ void Tracee::save(Thread& thread) {
   set_mask(thread.tid, kAllButTrap);
 }
 
-// The kernel's vdso and our fallbacks for it are at other addresses, or other code, after a thaw.
-// All of it are leaf functions: a few steps and the thread is out.
-void Tracee::leave_vdso(Thread& thread) {
-  for (int step = 0; thread.registers.rip >= kReserved && thread.registers.rip < kReservedEnd;) {
-    if (++step > kMaxSteps) refuse("a thread does not leave the loader's code");
+// The kernel's vdso and our fallbacks for it are at other addresses, or other code, after a thaw. All
+// of them are leaf functions: a few steps and the thread is out.
+bool Tracee::leave_loader(Thread& thread) {
+  auto inside = [&] {
+    return thread.registers.rip >= kReserved && thread.registers.rip < kReservedEnd;
+  };
+  for (int step = 0; inside(); ++step) {
+    // Waiting for its turn to go on (loader/threads.cpp), or far from a leaf.
+    if (static_cast<long>(thread.registers.orig_rax) == SYS_futex || step == kMaxSteps)
+      return false;
     if (ptrace(PTRACE_SINGLESTEP, thread.tid, 0, 0) == -1) refuse_errno("cannot step a thread");
     thread.stopped = false;
     if (!is_trap(wait(thread.tid))) refuse("a thread did something else than a step");
     thread.stopped = true;
     thread.registers = get_registers(thread.tid);
   }
+  return true;
+}
+
+bool Tracee::leave_loader() {
+  return std::ranges::all_of(threads_, [&](Thread& thread) { return leave_loader(thread); });
 }
 
 int Tracee::wait(pid_t tid) {

@@ -26,7 +26,7 @@ class Tracee {
     std::uint64_t mask = 0;
   };
 
-  // Stops every thread, the main one first, the others by number; none is inside the kernel's vdso.
+  // Stops every thread, the main one first, the others by number.
   // Throws FreezeError: it has ended, is stopped or traced already, or did not stop in time.
   Tracee(pid_t pid, Clock::time_point deadline);
   ~Tracee();
@@ -35,6 +35,9 @@ class Tracee {
 
   pid_t pid() const { return pid_; }
   const std::vector<Thread>& threads() const { return threads_; }
+  // Moves every thread out of the kernel's vdso and of our code. False: one of them is only just being
+  // thawed; another time.
+  bool leave_loader();
   // Whether the main thread was stopped in a wait for something to read from this descriptor.
   bool waits_for(int descriptor) const;
   Clock::time_point stopped_at() const { return stopped_at_; }
@@ -54,7 +57,7 @@ class Tracee {
   bool stop_new();
   void stop(Thread& thread);
   void save(Thread& thread);
-  void leave_vdso(Thread& thread);
+  bool leave_loader(Thread& thread);
   void run(Thread& thread, std::uint64_t entry, std::uint64_t argument);
   int wait(pid_t tid);
   void go_on(Thread& thread);
