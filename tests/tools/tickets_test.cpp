@@ -83,7 +83,7 @@ TEST_CASE("a name alone gives a ticket, good for one upload") {
   CHECK(contains(
       text, "Nothing was uploaded yet. To bring a file to /workspace/data/big.csv in session " +
                 desk.session->handle()));
-  CHECK(contains(text, "at most 1.0 MiB"));
+  CHECK(contains(text, "at most 1 MiB"));
   CHECK(contains(text, "\ncurl --fail-with-body -T FILE https://keep.example/files/" + ticket));
   CHECK(!fs::exists(desk.session->workspace() / "data/big.csv"));
 
@@ -121,7 +121,7 @@ TEST_CASE("an upload that fails leaves the old file, and the ticket") {
   Desk desk;
   std::ofstream(desk.session->workspace() / "x") << "old";
   std::string ticket = desk.tickets.for_upload(*desk.session, "x").substr(27);
-  CHECK(contains(desk.put(ticket, "", (1 << 20) + 1), "larger than an upload may be (1.0 MiB)"));
+  CHECK(contains(desk.put(ticket, "", (1 << 20) + 1), "larger than an upload may be (1 MiB)"));
   CHECK(desk.why == Why::too_large);
   CHECK(
       contains(desk.put(ticket, std::string((1 << 20) + 1, 'x')), "larger than an upload may be"));
