@@ -1,5 +1,7 @@
 #include "transport/http/posted_message.hpp"
 
+#include <algorithm>
+
 #include "transport/http/mcp_headers.hpp"
 #include "transport/http/rpc_refusal.hpp"
 #include "transport/message_text.hpp"
@@ -35,7 +37,8 @@ awaitable<std::optional<Posted>> read_posted(Exchange& exchange, Loads& loads,
   std::optional<Response> refused;
   std::optional<std::string> text;
   const Request& request = exchange.request();
-  std::size_t length = content_length(request).value_or(kUnknownLength);
+  std::size_t length =
+      content_length(request).value_or(std::min(kUnknownLength, limits.body_bytes));
   auto load = loads.of(request.principal);
   auto share = length <= limits.body_bytes ? Load::take(load, length) : std::nullopt;
   if (!has_json_body(request)) {
