@@ -177,9 +177,12 @@ awaitable<bool> Session::hibernate(milliseconds limit, bool allow_lost) {
   } catch (const sandbox::FreezeError& refused) {
     not_hibernated_ = refused.what();
     spdlog::info("session {} stays: {}", handle(), not_hibernated_);
-  } catch (...) {
+  } catch (const boost::system::system_error&) {  // nobody wants it any more
     hibernating_ = false;
     throw;
+  } catch (const std::exception& defect) {
+    not_hibernated_ = "an internal error of the server; its log says more";
+    spdlog::error("session {} cannot be put on disk: {}", handle(), defect.what());
   }
   hibernating_ = false;
   if (!not_hibernated_.empty()) co_return false;
@@ -197,6 +200,8 @@ awaitable<void> Session::checkpoint() {
   } catch (const sandbox::FreezeError& refused) {
     spdlog::info("session {}: no checkpoint: {}", handle(), refused.what());
   } catch (const boost::system::system_error&) {  // the session is being closed
+  } catch (const std::exception& defect) {
+    spdlog::error("session {}: no checkpoint: {}", handle(), defect.what());
   }
   images_.tried(steady_clock::now() - start);
 }

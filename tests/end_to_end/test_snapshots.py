@@ -1,0 +1,154 @@
+"""Snapshots of real kernels: forks, rollbacks, what cannot be carried, and the command line."""
+
+import os
+import random
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import program
+from test_hibernation import handle_of, images, run  # noqa: F401
+
+
+@pytest.fixture(scope="module")
+def server(images, shared_server):  # noqa: F811
+    return shared_server.client
+
+
+def snapshot(client, **arguments):
+    result = client.call_tool("snapshot", arguments)
+    assert not result.is_error, result.text
+    return re.search(r"Snapshot ([a-z2-7]{26})", result.text)[1]
+
+
+def restore(client, snapshot, **arguments):
+    result = client.call_tool("restore_snapshot", {"snapshot": snapshot, **arguments})
+    assert not result.is_error, result.text
+    return re.search(r"Session ([a-z2-7]{26})", result.text)[1]
+
+
+def new_session(client):
+    return re.search(r"session[ =\"]+([a-z2-7]{20,})", client.call_tool("create_session").text)[1]
+
+
+def test_eight_forks_live_apart(server):
+    origin = new_session(server)
+    run(server, "x = 1; open('f', 'w').write('one')", session=origin)
+    made = snapshot(server, session=origin)
+    run(server, "x = 2; open('f', 'w').write('two')", session=origin)
+    forks = [restore(server, made) for _ in range(8)]
+    for i, fork in enumerate(forks):
+        assert run(server, f"print(x, open('f').read()); x = {i + 10}", session=fork).text.endswith("1 one\n")
+    assert [run(server, "x", session=fork).text for fork in forks] == [str(i + 10) for i in range(8)]
+    assert run(server, "print(x, open('f').read())", session=origin).text == "2 two\n"
+    for fork in forks:
+        server.call_tool("close_session", {"session": fork})
+
+
+def test_forks_differ_in_their_random_numbers_and_a_rollback_does_not(server):
+    origin = new_session(server)
+    run(server, "import random, uuid, secrets; random.seed(7)", session=origin)
+    made = snapshot(server, session=origin)
+    draw = "print(random.random(), uuid.uuid4(), secrets.token_hex(8))"
+    lines = []
+    for _ in range(2):
+        fork = restore(server, made)
+        lines.append(run(server, draw, session=fork).text.splitlines()[-1].split())
+        server.call_tool("close_session", {"session": fork})
+    assert all(one != other for one, other in zip(*lines))
+    before = run(server, "random.random()", session=origin).text
+    restore(server, made, session=origin)
+    assert run(server, "random.random()", session=origin).text == before
+
+
+def test_a_rollback_takes_memory_and_files_back(server):
+    session = new_session(server)
+    run(server, "x = [1]; open('old', 'w').write('old')", session=session)
+    made = snapshot(server, session=session, name="before")
+    run(server, "import os; x.append(2); os.remove('old'); open('new', 'w').write('new')", session=session)
+    assert restore(server, "before", session=session) == session
+    assert (
+        run(
+            server,
+            "print(x, os.listdir('.') if 'os' in dir() else __import__('os').listdir('.'))",
+            session=session,
+        ).text
+        == "[1] ['old']\n"
+    )
+    assert "before" in server.call_tool("list_sessions").text
+    server.call_tool("delete_snapshot", {"snapshot": made})
+    assert "before" not in server.call_tool("list_sessions").text
+    # Deleted: the session that came from it goes on.
+    assert run(server, "x.append(3); x", session=session).text == "[1, 3]"
+
+
+def test_what_cannot_be_carried_is_refused_by_name(server):
+    session = new_session(server)
+    run(server, "import subprocess; p = subprocess.Popen(['sleep', '1000']); x = 1", session=session)
+    refused = server.call_tool("snapshot", {"session": session})
+    assert refused.is_error
+    assert "The kernel cannot be frozen" in refused.text
+    assert "the session goes on" in refused.text
+    run(server, "p.kill(); p.wait()", session=session)
+    made = snapshot(server, session=session)
+    server.call_tool("delete_snapshot", {"snapshot": made})
+
+
+def test_a_large_array_is_carried_whole(server):
+    session = new_session(server)
+    run(
+        server,
+        "import hashlib; b = bytearray(__import__('random').Random(1).randbytes(64 << 20))",
+        session=session,
+    )
+    digest = run(server, "hashlib.sha256(b).hexdigest()", session=session).text
+    fork = restore(server, snapshot(server, session=session))
+    assert run(server, "hashlib.sha256(b).hexdigest()", session=fork).text.endswith(digest)
+    server.call_tool("close_session", {"session": fork})
+
+
+def test_the_operator_sees_and_deletes_them(images, start, environment):  # noqa: F811
+    def pykeep(*arguments):
+        return subprocess.run(
+            [program("PYKEEP_BINARY"), *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=20,
+        )
+
+    client = start("--session", "work")
+    run(client, "x = 1")
+    made = snapshot(client, name="mine")
+    assert f'{made} "mine"' in pykeep("snapshots", "list").stdout
+    assert "execution: 1" in pykeep("snapshots", "show", made).stdout
+    assert pykeep("snapshots", "delete", made).returncode == 0
+    assert pykeep("snapshots", "list").stdout == ""
+    assert pykeep("snapshots", "show", made).returncode == 1
+    handle = pykeep("sessions", "list").stdout.split()[2]
+    assert "runs" in pykeep("sessions", "close", handle).stderr
+    client.close()
+    assert "variables and files" in pykeep("sessions", "list").stdout
+    assert pykeep("sessions", "close", handle).returncode == 0
+    assert pykeep("sessions", "list").stdout == ""
+
+
+def test_kill_at_any_moment_leaves_whole_snapshots_or_none(images, start, tmp_path):  # noqa: F811
+    chance = random.Random(1)
+    store = tmp_path / "state" / "snapshots"
+    for _ in range(10):
+        client = start("--session", "work")
+        run(client, "x = 5; open('f', 'w').write('file')")
+        client.start("tools/call", {"name": "snapshot", "arguments": {}})
+        time.sleep(chance.random() * 0.3)
+        client.process.send_signal(signal.SIGKILL)
+        client.process.wait(5)
+    client = start()
+    whole = [path.name for path in store.iterdir() if not path.name.startswith(".") and path.is_dir()]
+    for made in whole:
+        fork = restore(client, made)
+        assert run(client, "print(x, open('f').read())", session=fork).text.endswith("5 file\n")
+        client.call_tool("close_session", {"session": fork})
+    assert all(os.path.exists(store / made / "snapshot.json") for made in whole)
