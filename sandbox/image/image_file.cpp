@@ -126,7 +126,8 @@ class Checker {
 
 ImageFile open_image(const std::filesystem::path& path) {
   ImageFile image;
-  image.file = Handle(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  // Links are followed: a base is given as /proc/self/fd/N.
+  image.file = Handle(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!image.file)
     throw ThawError("cannot open the image " + path.string() + ": " +
                     std::generic_category().message(errno));
