@@ -1,6 +1,5 @@
 #include "sandbox/local/backend.hpp"
 
-#include <fcntl.h>
 #include <spdlog/spdlog.h>
 #include <time.h>
 
@@ -11,7 +10,6 @@
 #include "sandbox/local/bake.hpp"
 #include "sandbox/local/bring_up.hpp"
 #include "sandbox/local/cgroup.hpp"
-#include "sandbox/local/descriptors.hpp"
 #include "sandbox/local/kernel_package.hpp"
 #include "sandbox/local/probe.hpp"
 #include "sandbox/local/spares.hpp"
@@ -114,7 +112,7 @@ awaitable<std::unique_ptr<LocalSandbox>> LocalBackend::from_template(SandboxSpec
   how.reason = "template";
   Origin origin;
   origin.how = Start::template_image;
-  origin.base = Fd(fcntl(search.image->file.get(), F_DUPFD_CLOEXEC, kAboveProgram));
+  origin.base = duplicate(search.image->file);
   how.image = std::move(search.image->file);
   try {
     co_return co_await thaw_image(setting_, spec, std::move(how), std::move(origin));
@@ -190,7 +188,7 @@ awaitable<std::unique_ptr<Sandbox>> LocalBackend::thaw(fs::path image, SandboxSp
     how.image = open_own(memory_of(image));
     image::ImageInfo info = image::inspect(memory_of(image));
     if (info.base) how.base = open_own(base_of(image));
-    if (info.base) origin.base = Fd(fcntl(how.base.get(), F_DUPFD_CLOEXEC, kAboveProgram));
+    if (info.base) origin.base = duplicate(how.base);
     if (auto why_not = image::why_not_here(info, same_inside(spec.python)))
       throw ThawError(*why_not);
     using std::chrono::nanoseconds;

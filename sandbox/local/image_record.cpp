@@ -11,6 +11,7 @@
 #include <iterator>
 #include <system_error>
 
+#include "sandbox/local/descriptors.hpp"
 #include "schemas/codec.hpp"
 
 namespace sandbox::local {
@@ -80,7 +81,9 @@ Fd open_own(const fs::path& path) {
     throw ThawError(path.string() +
                     " is not a file of this user's alone: an image that others can write is never "
                     "thawed.");
-  return file;
+  return duplicate(file);
 }
+
+Fd duplicate(const Fd& file) { return Fd(fcntl(file.get(), F_DUPFD_CLOEXEC, kAboveProgram)); }
 
 }  // namespace sandbox::local

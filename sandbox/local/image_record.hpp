@@ -39,4 +39,7 @@ void link_or_copy(const Fd& file, const std::filesystem::path& to);
 // Opens a file that only this server's user (or root) can have written. Throws ThawError.
 Fd open_own(const std::filesystem::path& file);
 
+// The same open file. This one and open_own()'s are numbered as launch() wants them.
+Fd duplicate(const Fd& file);
+
 }  // namespace sandbox::local

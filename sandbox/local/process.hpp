@@ -62,7 +62,7 @@ class Process {
 
 // What a program that thaws an image is given besides descriptors 0 to 3.
 struct Images {
-  std::vector<int> descriptors;  // their numbers inside are appended to argv
+  std::vector<int> descriptors;  // from kAboveProgram on; their numbers inside go to argv's end
   // How far these clocks have to be ahead of this machine's, for a process that was frozen before
   // it booted: zero leaves them alone.
   std::chrono::nanoseconds monotonic{0}, boottime{0};
