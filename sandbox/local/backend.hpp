@@ -19,7 +19,7 @@ struct BackendOptions {
   std::chrono::milliseconds start_limit{60'000};  // for Python to come up
   std::uint64_t full_output = 64ull << 20;        // most of one execution's text on disk
   OutputLimits output;
-  bool images = false;         // false: every kernel starts cold and none can be frozen
+  bool images = true;          // false: every kernel starts cold and none can be frozen
   std::size_t spares = 1;      // prepared at a time, at most
   bool refill_spares = false;  // prepare another as soon as one was taken
   std::chrono::milliseconds spare_life{10 * 60'000};  // one that nobody took then ends

@@ -20,8 +20,7 @@ FreezeReport write_image(pid_t kernel, const fs::path& aside, const Origin& orig
   image::FreezeRequest request;
   if (origin.base) {
     link_or_copy(origin.base, base_of(aside));
-    // The very file that the kernel has mapped, which a copy would not be.
-    request.base = "/proc/self/fd/" + std::to_string(origin.base.get());
+    request.base = base_of(aside);
   }
   request.keep_running = options.keep_running;
   request.allow_lost = options.allow_lost;
