@@ -39,6 +39,7 @@ BOOST_DESCRIBE_STRUCT(Slow, (), (ms, steps))
 
 awaitable<mcp::CallToolResult> slow(mcp::Call& call, Slow args) {
   int steps = args.steps.value_or(1);
+  if (args.ms < 0 || steps < 1) throw mcp::ToolError("time runs forward, in steps");
   std::chrono::milliseconds pause(args.ms / steps);
   for (int step = 1; step <= steps; ++step) {
     co_await async::sleep_for(pause);
@@ -47,12 +48,15 @@ awaitable<mcp::CallToolResult> slow(mcp::Call& call, Slow args) {
   co_return text_result("waited " + std::to_string(args.ms) + " ms");
 }
 
+constexpr std::size_t kMaxFlood = 16 << 20;
+
 struct Flood {
   std::size_t bytes;
 };
 BOOST_DESCRIBE_STRUCT(Flood, (), (bytes))
 
 awaitable<mcp::CallToolResult> flood(mcp::Call&, Flood args) {
+  if (args.bytes > kMaxFlood) throw mcp::ToolError("at most 16 MiB");
   co_return text_result(std::string(args.bytes, 'x'));
 }
 
