@@ -127,26 +127,27 @@ void add_all(Content& content, const std::deque<Output>& outputs, bool died = fa
   for (const Output& output : outputs) std::visit(add_one, output.what);
 }
 
-std::string what_is_left(const Run& run) {
-  if (!run.rescue.empty()) return ". " + run.rescue;
+std::string what_is_left(const Session& session, const Run& run) {
+  std::string rescue = session.rescue(run);
+  if (!rescue.empty()) return ". " + rescue;
   return ". Variables are lost; files in /workspace are kept; the next call starts a new kernel";
 }
 
-std::string fate(const Run& run) {
+std::string fate(const Session& session, const Run& run) {
   if (run.execution->kept) return " and was interrupted: variables are kept";
-  return " and did not stop when interrupted: the kernel was killed" + what_is_left(run);
+  return " and did not stop when interrupted: the kernel was killed" + what_is_left(session, run);
 }
 
-std::string how_it_ended(const Run& run) {
+std::string how_it_ended(const Session& session, const Run& run) {
   const Execution& execution = *run.execution;
   auto ran = [&] { return seconds(execution.ended - execution.started); };
   switch (execution.status) {
     case Status::interrupted:
-      return "ran for " + ran() + fate(run);
+      return "ran for " + ran() + fate(session, run);
     case Status::timed_out:
-      return "timed out after " + seconds(execution.timeout) + fate(run);
+      return "timed out after " + seconds(execution.timeout) + fate(session, run);
     case Status::kernel_died:
-      return "the kernel died: " + plain_text(execution.cause) + what_is_left(run);
+      return "the kernel died: " + plain_text(execution.cause) + what_is_left(session, run);
     case Status::abandoned:
       return execution.cause.empty() ? "not run: it was cancelled while it waited for its turn"
                                      : "not run: " + plain_text(execution.cause);
@@ -261,7 +262,7 @@ mcp::CallToolResult render(const Session& session, const Run& run, const RenderL
   add_hints(content, session, execution);
   if (!execution.finished()) {
     content.remark(how_to_go_on(session, execution));
-  } else if (std::string ending = how_it_ended(run); !ending.empty()) {
+  } else if (std::string ending = how_it_ended(session, run); !ending.empty()) {
     content.remark(ending);
   } else if (nothing) {
     content.line("(no output)");

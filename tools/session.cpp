@@ -164,8 +164,9 @@ void Session::finish(Run& run) {
     run.announcements.clear();
   }
   execution.ended = std::chrono::steady_clock::now();
+  run.rescue = rescue(run);
   if (execution.started != std::chrono::steady_clock::time_point()) {
-    last_execution_ = std::max(execution.number, last_execution_ + (execution.number ? 0 : 1));
+    last_execution_ = last_with(execution);
     images_.worked(execution.ended - execution.started);
     not_hibernated_.clear();
   }
@@ -174,15 +175,27 @@ void Session::finish(Run& run) {
     lose_kernel(execution.status == Execution::Status::kernel_died
                     ? "died: " + execution.cause
                     : "did not stop when interrupted and was killed");
-    if (images_.record())
-      run.rescue = "The next call goes on from the checkpoint after execution " +
-                   std::to_string(images_.record()->execution) + ": " + lost_executions();
   }
   report(run);
   execution.stdin_text.reset();  // nobody reads it again
   run.bytes = held_bytes(execution);
   touch();
   execution.changed.notify();
+}
+
+// In[n] once the execution counts: one that killed its kernel may never have said its number.
+int Session::last_with(const Execution& execution) const {
+  return std::max(execution.number, last_execution_ + (execution.number ? 0 : 1));
+}
+
+// Its readers may be here before finish() is.
+std::string Session::rescue(const Run& run) const {
+  const Execution& execution = *run.execution;
+  if (!run.rescue.empty() || !execution.finished() || execution.kept) return run.rescue;
+  if (!images_.record() || execution.generation != lease_.record.generation) return {};
+  return "The next call goes on from the checkpoint " +
+         after_execution(images_.record()->execution) + ": " +
+         lost_executions(last_with(execution));
 }
 
 void Session::report(const Run& run) const {
@@ -205,8 +218,7 @@ void Session::report(const Run& run) const {
 }
 
 void Session::file_written(const std::string& path) const {
-  if (services_.observer)
-    services_.observer->file_written(lease_.record.principal, handle(), path);
+  if (services_.observer) services_.observer->file_written(lease_.record.principal, handle(), path);
 }
 
 awaitable<void> Session::answer(Execution& execution, std::optional<std::string> value) {

@@ -81,6 +81,8 @@ class Session {
   std::shared_ptr<Run> submit(Cell cell);
   std::shared_ptr<Run> find(const std::string& execution_id) const;
   std::shared_ptr<Run> find(int number) const;
+  // Of an execution that ended its kernel: what the next one goes on from; empty when from nothing.
+  std::string rescue(const Run& run) const;
   std::shared_ptr<Run> active() const { return active_; }  // null when nothing runs
   std::size_t waiting() const { return waiting_; }
   // All that are still remembered, oldest first; bounded in number and bytes.
@@ -138,7 +140,8 @@ class Session {
   awaitable<std::string> start_anew(std::string not_restored);
   awaitable<void> end_kernel(std::string cause);
   void lose_kernel(std::string because);
-  std::string lost_executions() const;
+  std::string lost_executions(std::optional<int> last) const;
+  int last_with(const Execution& execution) const;
 
   SessionServices services_;
   sandbox::SandboxSpec spec_;

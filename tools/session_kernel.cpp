@@ -52,19 +52,18 @@ awaitable<void> Session::end_kernel(std::string cause) {
   co_await ending->close();
 }
 
-// What a return to the image loses.
-std::string Session::lost_executions() const {
+// What a return to the image loses, if the last execution is known.
+std::string Session::lost_executions(std::optional<int> last) const {
   int first = images_.record()->execution + 1;
   std::string text = "execution " + std::to_string(first);
-  if (!knows_last_execution_)
+  if (!last)
     text = "executions after " + std::to_string(first - 1) + " are lost";
-  else if (last_execution_ < first)
+  else if (*last < first)
     text = "no execution is lost";
-  else if (last_execution_ == first)
+  else if (*last == first)
     text += " is lost";
   else
-    text = "executions " + std::to_string(first) + " to " + std::to_string(last_execution_) +
-           " are lost";
+    text = "executions " + std::to_string(first) + " to " + std::to_string(*last) + " are lost";
   return text + ", and files in /workspace are not rewound";
 }
 
@@ -119,8 +118,9 @@ awaitable<std::string> Session::wake() {
     news = "The kernel was restored from disk as it was " + after_execution(image.execution) +
            ": variables are kept.";
   } else {
+    auto last = knows_last_execution_ ? std::optional(last_execution_) : std::nullopt;
     news = "The kernel was restored to its state " + after_execution(image.execution) +
-           ", since the last one " + lost_because_ + ": " + lost_executions() + ".";
+           ", since the last one " + lost_because_ + ": " + lost_executions(last) + ".";
     ++lease_.record.generation;
   }
   news += not_carried(image.lost);
