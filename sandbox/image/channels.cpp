@@ -70,8 +70,8 @@ void Channels::capture(std::vector<Channel>& all) {
   pair_sockets(all);
 }
 
-// The two ends have one inode. An end that is missing was closed, unless it is ours: the process may
-// have put away what it was given as stdout.
+// The two ends have one inode. An end that is missing was closed, unless it is ours: the process
+// may have put away what it was given as stdout.
 void Channels::pair_pipes(std::vector<Channel>& all) {
   for (std::size_t index = 0; index < all.size(); ++index) {
     Channel& one = all[index];

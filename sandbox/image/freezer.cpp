@@ -123,14 +123,14 @@ class Freeze {
 
   std::unique_ptr<Tracee> stop() {
     constexpr int kLink = 3;
-    constexpr std::chrono::milliseconds kPause{1};
-    for (;;) {
+    constexpr std::chrono::milliseconds kLongest{20};
+    for (std::chrono::milliseconds pause{1};; pause = std::min(2 * pause, kLongest)) {
       auto tracee = std::make_unique<Tracee>(pid_, deadline_);
       bool waits = !request_.when_waiting || tracee->waits_for(kLink);
       if (waits && tracee->leave_loader()) return tracee;
       tracee.reset();
-      if (Clock::now() + kPause > deadline_) refuse("the kernel is busy");
-      std::this_thread::sleep_for(kPause);
+      if (Clock::now() + pause > deadline_) refuse("the kernel is busy");
+      std::this_thread::sleep_for(pause);
     }
   }
 

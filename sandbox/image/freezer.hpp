@@ -18,8 +18,8 @@ struct FreezeRequest {
   // Take the memory from a fork() of the process, which goes on meanwhile: a pause of some 10 ms
   // whatever its size. Ignored when the process is to end, and where fork() would miss something.
   bool by_fork = true;
-  // Only once the process waits for something to read from descriptor 3: a kernel between two cells,
-  // not one that is just about to be. Refused if it does not within `limit`.
+  // Only once the process waits for something to read from descriptor 3: a kernel between two
+  // cells, not one that is just about to be. Refused if it does not within `limit`.
   bool when_waiting = true;
   bool allow_lost = false;                  // go on without what cannot be carried, and say so
   std::uint64_t max_bytes = 64ull << 30;    // of the image; more is refused
@@ -37,10 +37,10 @@ struct Frozen {
 // `loader boot` or `loader thaw` in a sandbox of its own, to a new file. The file is made aside,
 // synced and renamed: it is complete or absent, and one that exists is never replaced.
 //
-// Blocks. To be called from a thread that waits for no other children, the same one for the whole
-// call (ptrace is per thread). Throws FreezeError with what stood in the way; the process then goes
-// on as if nothing had happened, unless it stopped answering: then it was killed, and the error
-// says so. Nothing that the process claims about itself is trusted: see ARCHITECTURE.md.
+// Blocks; for a pool thread. Nobody may wait for "any child" meanwhile: ptrace reports by waitpid.
+// Throws FreezeError with what stood in the way; the process then goes on as if nothing had
+// happened, unless it stopped answering: then it was killed, and the error says so. Nothing that
+// the process claims about itself is trusted: it can spoil its own image only.
 Frozen freeze(pid_t pid, const std::filesystem::path& image, const FreezeRequest& request);
 
 // The pages of a thawed process that are its own by now, as written into the hot set of the

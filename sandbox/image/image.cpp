@@ -52,7 +52,7 @@ class Verifier {
   explicit Verifier(const ImageFile& image) : image_(image) { buffer_.resize(kChunk); }
 
   void run() {
-    std::uint64_t end = kPageSize;
+    std::uint64_t end = sizeof(Header);
     for (const Extent& extent : image_.metadata.extents) {
       check_zeros(end, extent.offset);
       end = extent.offset + extent.length;

@@ -33,6 +33,13 @@ std::uint64_t pages_of(const MapsLine& line) { return (line.end - line.start) / 
 // Must not come from a file in a thaw: the kernel treats it as it treats anonymous memory only.
 bool is_real(const Mapping& mapping) { return mapping.flags & (kLocked | kDontFork); }
 
+// Without a name and mapped once, nothing tells it from anonymous shared memory: the process is
+// alone.
+bool is_only_here(const MapsLine& line, const std::vector<MapsLine>& lines) {
+  bool nameless = line.path.starts_with("/dev/zero") || line.path.ends_with(" (deleted)");
+  return nameless && std::ranges::count(lines, line.inode, &MapsLine::inode) == 1;
+}
+
 }  // namespace
 
 PageMap::PageMap(pid_t pid)
@@ -126,10 +133,10 @@ void Memory::save_shared(pid_t pid, const std::vector<MapsLine>& lines) {
   pid_ = pid;
   memory_ = Handle(open(proc_path(pid, "mem").c_str(), O_RDONLY | O_CLOEXEC));
   for (const MapsLine& line : lines)
-    if (line.shared) save_shared(line);
+    if (line.shared) save_shared(line, lines);
 }
 
-void Memory::save_shared(const MapsLine& line) {
+void Memory::save_shared(const MapsLine& line, const std::vector<MapsLine>& lines) {
   Planned planned = begin(line);
   planned.mapping.flags |= kShared;
   auto descriptor = std::ranges::find_if(metadata_.descriptors, [&](const Descriptor& each) {
@@ -143,7 +150,7 @@ void Memory::save_shared(const MapsLine& line) {
     planned.mapping.source = Source::file;
     planned.mapping.file = file_index(line.path, *found, true);
   } else {
-    if (!line.path.starts_with("/dev/zero"))
+    if (!is_only_here(line, lines))
       lost_.push_back("shared memory: no longer tied to " + readable_end(line.path, 200));
     planned.mapping.source = Source::shared_anonymous;
     std::uint64_t offset = writer_.reserve(line.end - line.start);

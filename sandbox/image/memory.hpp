@@ -53,7 +53,7 @@ class Memory {
     std::vector<Run> runs;
   };
   Planned begin(const MapsLine& line) const;
-  void save_shared(const MapsLine& line);
+  void save_shared(const MapsLine& line, const std::vector<MapsLine>& lines);
   void save_private(const MapsLine& line);
   bool find_source(const MapsLine& line, Mapping& mapping);
   std::uint32_t file_index(const std::string& path, const InnerRoot::Found& found, bool may_change);

@@ -166,8 +166,8 @@ void Tracee::save(Thread& thread) {
   set_mask(thread.tid, kAllButTrap);
 }
 
-// The kernel's vdso and our fallbacks for it are at other addresses, or other code, after a thaw. All
-// of them are leaf functions: a few steps and the thread is out.
+// The kernel's vdso and our fallbacks for it are at other addresses, or other code, after a thaw.
+// All of them are leaf functions: a few steps and the thread is out.
 bool Tracee::leave_loader(Thread& thread) {
   auto inside = [&] {
     return thread.registers.rip >= kReserved && thread.registers.rip < kReservedEnd;
@@ -223,12 +223,12 @@ ParasiteResult Tracee::run_parasite(std::size_t index) {
   int status = wait(thread.tid);
   deadline_ = whole;
   thread.stopped = WIFSTOPPED(status);
-  if (!is_trap(status)) refuse("the process has changed the loader's code");
+  if (!is_trap(status)) refuse("the process has changed the loader");
   ParasiteResult result{};
   iovec here{&result, sizeof result};
   iovec there{reinterpret_cast<void*>(loader_table().result), sizeof result};
   if (process_vm_readv(pid_, &here, 1, &there, 1, 0) != sizeof result)
-    refuse("the process has changed the loader's memory");
+    refuse("the process has changed the loader");
   return result;
 }
 
@@ -249,7 +249,7 @@ pid_t Tracee::fork() {
     main.stopped = WIFSTOPPED(status);
   }
   ptrace(PTRACE_SETOPTIONS, main.tid, 0, 0);
-  if (!is_trap(status)) refuse("the process has changed the loader's code");
+  if (!is_trap(status)) refuse("the process has changed the loader");
   return static_cast<pid_t>(copy);
 }
 

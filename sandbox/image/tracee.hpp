@@ -35,8 +35,8 @@ class Tracee {
 
   pid_t pid() const { return pid_; }
   const std::vector<Thread>& threads() const { return threads_; }
-  // Moves every thread out of the kernel's vdso and of our code. False: one of them is only just being
-  // thawed; another time.
+  // Moves every thread out of the kernel's vdso and of our code. False: one of them is only just
+  // being thawed; another time.
   bool leave_loader();
   // Whether the main thread was stopped in a wait for something to read from this descriptor.
   bool waits_for(int descriptor) const;

@@ -93,8 +93,11 @@ CELLS = [
 
 def test_two_hundred_cells(place):
     rounds = 5 * int(os.environ.get("PYKEEP_IMAGE_ROUNDS", "1"))
-    cells = [cell.replace("{n}", str(n)).replace("{{", "{").replace("}}", "}")
-             for n in range(1, rounds + 1) for cell in CELLS]
+    cells = [
+        cell.replace("{n}", str(n)).replace("{{", "{").replace("}}", "}")
+        for n in range(1, rounds + 1)
+        for cell in CELLS
+    ]
     with frozen.boot_kernel(place) as through:
         frozen_one = frozen.boot_kernel(place)
         assert not through.run(SETUP.replace("LOG", "one"))["error"]

@@ -23,7 +23,10 @@ def test_kinds_of_memory(process, cycle):
     assert process.value("[M[k][5000] for k in 'abcde'], sparse[30 << 30]") == "([97, 98, 0, 100, 101], 9)"
     flags = "[l.split()[1:] for l in open('/proc/self/smaps') if l.startswith('VmFlags')]"
     assert process.value(f"[any(f in l for l in {flags}) for f in ('dc', 'wf', 'lo')]") == str([True] * 3)
-    assert process.value("libc.mprotect(ctypes.c_void_p(address(M['f'])), 1 << 20, 1), M['f'][5000]") == "(0, 102)"
+    assert (
+        process.value("libc.mprotect(ctypes.c_void_p(address(M['f'])), 1 << 20, 1), M['f'][5000]")
+        == "(0, 102)"
+    )
 
 
 def test_zeros_stay_zeros(process, cycle):
