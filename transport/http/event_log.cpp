@@ -47,19 +47,23 @@ void EventLog::clear() {
   bytes_ = disposable_ = unread_ = 0;
 }
 
-bool EventLog::may_go(const Event& event) const {
-  bool read = event.number <= read_;
-  if (kept_ == 0) return read;
-  return disposable_ > kept_ && !event.answer && (read || !is_read_);
+// What its reader, or the next one, is still to have.
+bool EventLog::is_awaited(const Event& event) const {
+  return event.number > read_ && (is_read_ || kept_ == 0);
 }
 
 void EventLog::trim() {
-  while (!events_.empty() && may_go(events_.front())) {
-    const Event& oldest = events_.front();
-    bytes_ -= oldest.text.size();
-    if (!oldest.answer) disposable_ -= oldest.text.size();
-    if (oldest.number > read_) unread_ -= oldest.text.size();
-    events_.pop_front();
+  auto too_much = [this] { return kept_ == 0 || disposable_ > kept_; };
+  for (auto oldest = events_.begin(); oldest != events_.end() && too_much();) {
+    if (is_awaited(*oldest)) break;
+    if (oldest->answer && kept_ > 0) {
+      ++oldest;  // it stays, and what may go can be behind it
+      continue;
+    }
+    bytes_ -= oldest->text.size();
+    if (!oldest->answer) disposable_ -= oldest->text.size();
+    if (oldest->number > read_) unread_ -= oldest->text.size();
+    oldest = events_.erase(oldest);
   }
 }
 

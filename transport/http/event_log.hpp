@@ -40,7 +40,7 @@ class EventLog {
   void clear();
 
  private:
-  bool may_go(const Event& event) const;
+  bool is_awaited(const Event& event) const;
   void trim();
 
   std::size_t kept_;

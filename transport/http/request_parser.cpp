@@ -44,7 +44,7 @@ RequestParser::State RequestParser::refuse(int status, std::string why) {
 
 RequestParser::State RequestParser::head(std::string& in, Request& request) {
   // An empty line or two before a request is tolerated (RFC 9112, section 2.2).
-  while (scanned_ == 0 && in.starts_with("\r\n")) in.erase(0, 2);
+  for (; line_start_ == 0 && in.starts_with("\r\n"); scanned_ = 0) in.erase(0, 2);
   if (!in.empty() && in[0] != '\r' && !is_token_char(in[0]))
     return refuse(400, "This is not HTTP/1.1.");
   for (std::size_t lf; (lf = in.find('\n', scanned_)) != in.npos; scanned_ = line_start_) {
