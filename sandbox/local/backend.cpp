@@ -186,7 +186,7 @@ awaitable<std::unique_ptr<Sandbox>> LocalBackend::thaw(fs::path image, SandboxSp
         !fs::exists(how.package / "loader", absent))
       throw ThawError("The version of pykeep that made the image is gone from this machine.");
     how.image = open_own(memory_of(image));
-    image::ImageInfo info = image::inspect(memory_of(image));
+    image::ImageInfo info = image::verify(memory_of(image));
     if (info.base) how.base = open_own(base_of(image));
     if (info.base) origin.base = duplicate(how.base);
     if (auto why_not = image::why_not_here(info, same_inside(spec.python)))
