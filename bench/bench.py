@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Measures a pykeep against ipykernel behind jupyter_client, and against its own bounds.
 
-    bench.py PYKEEP [GROUP...]       groups: start warm output chart memory mutations; default: all
+    bench.py PYKEEP [GROUP...]       groups: start warm output chart memory mutations http images; default: all
 
 To be run by a Python that has ipykernel and jupyter_client: `./dev bench` makes one. The pykeep that is
 compared runs its kernels in that same environment. Both take turns, so that what else goes on on the
 machine meets both: sample by sample, but for the calls in a row, which go in blocks of 25 so that they
 are in a row. Only those have a bound. A call now and then finds caches cold and processors asleep, which
 costs pykeep about a millisecond: its ratio is smaller (4 to 7 where this was written, not 8).
-Charts need PYKEEP_TEMPLATE, an environment that has matplotlib.
+Charts and images need PYKEEP_TEMPLATE, an environment as `pykeep template build` makes it; the peer has the
+same versions. Over HTTP (over_http.py) the client, this process, is on the same machine as the server; how much
+of a processor each used stands beside.
 Ends with 1 when a bound was missed.
 """
 
@@ -24,6 +26,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests" / "support"))
 
+import images  # noqa: E402
+import over_http  # noqa: E402
 import servers  # noqa: E402
 from mcp_client import Client  # noqa: E402
 from mutations import mutated_lines  # noqa: E402
@@ -243,8 +247,17 @@ class Bench:
         note = f"in {taken:.1f} s"
         yield sized(f"server grows by, {count:,} mutated lines", grown, below=STATE_MAY_GROW, note=note)
 
+    def http(self):
+        yield from over_http.rows(self.pykeep, self.env)
 
-GROUPS = ("start", "warm", "output", "chart", "memory", "mutations")
+    def images(self):
+        if "PYKEEP_TEMPLATE" not in os.environ:
+            print("no images: PYKEEP_TEMPLATE names no environment with matplotlib", file=sys.stderr)
+            return
+        yield from images.rows(self.pykeep, self.env)
+
+
+GROUPS = ("start", "warm", "output", "chart", "memory", "mutations", "http", "images")
 
 
 def main(pykeep, *groups):

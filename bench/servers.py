@@ -99,17 +99,42 @@ def peak(pid) -> int:
     return _field(f"/proc/{pid}/status", "VmHWM:")
 
 
-def kernel_below(pid) -> int:
-    """The Python that runs below a server."""
+def descendants(pid) -> list:
     todo, found = [pid], []
     while todo:
         parent = todo.pop()
-        for task in os.listdir(f"/proc/{parent}/task"):
-            with open(f"/proc/{parent}/task/{task}/children") as file:
-                children = [int(child) for child in file.read().split()]
-            todo += children
-            found += [child for child in children if "python" in os.readlink(f"/proc/{child}/exe")]
-    return found[-1]
+        try:
+            for task in os.listdir(f"/proc/{parent}/task"):
+                with open(f"/proc/{parent}/task/{task}/children") as file:
+                    children = [int(child) for child in file.read().split()]
+                todo += children
+                found += children
+        except OSError:
+            pass  # it has ended meanwhile
+    return found
+
+
+def kernels_below(pid) -> list:
+    """The kernels of a server: Python, or our loader that became Python."""
+
+    def is_kernel(child):
+        try:
+            program = os.readlink(f"/proc/{child}/exe")
+        except OSError:
+            return False
+        return "python" in program or program.endswith("/loader")
+
+    return [child for child in descendants(pid) if is_kernel(child)]
+
+
+def kernel_below(pid) -> int:
+    return kernels_below(pid)[-1]
+
+
+def private(pid) -> int:
+    """Memory that is the process's alone."""
+    keys = ("Private_Clean:", "Private_Dirty:", "Private_Hugetlb:")
+    return sum(_field(f"/proc/{pid}/smaps_rollup", key) for key in keys)
 
 
 def _field(path, key) -> int:

@@ -5,7 +5,7 @@ import statistics
 import sys
 from dataclasses import dataclass
 
-HEADINGS = ("", "pykeep", "p99", "peer", "p99", "ratio", "must be", "")
+HEADINGS = ("", "pykeep", "p99", "peer", "p99", "ratio", "must be", "", "")
 
 
 def p99(values) -> float:
@@ -27,9 +27,10 @@ def megabytes(value: float) -> str:
 class Row:
     cells: tuple
     met: bool = True
+    note: str = ""
 
 
-def timed(what, ours, peer=(), *, below=None, faster=None) -> Row:
+def timed(what, ours, peer=(), *, below=None, faster=None, note="") -> Row:
     """One row from samples in seconds. `below`: seconds that the median must stay under; `faster`: how
     many times faster than the peer it must be."""
     median = statistics.median(ours)
@@ -44,23 +45,34 @@ def timed(what, ours, peer=(), *, below=None, faster=None) -> Row:
     if faster is not None:
         cells[6] = f"{faster} x faster"
         met = other / median >= faster
-    return Row(tuple(cells), met)
+    return Row(tuple(cells), met, note)
+
+
+def loaded(what, per_second, latencies, note="") -> Row:
+    """One row from requests under load: how many a second, and the latency of the slowest."""
+    note = f"median {seconds(statistics.median(latencies))}; {note}"
+    return Row((what, f"{per_second:,.0f}/s", seconds(p99(latencies)), "", "", "", ""), note=note)
+
+
+def counted(what, value, *, must="", met=True, note="") -> Row:
+    return Row((what, str(value), "", "", "", "", must), met, note)
 
 
 def sized(what, size, peer=None, *, below=None, note="") -> Row:
     """One row from bytes."""
     bound = "" if below is None else f"< {megabytes(below)}"
     other = "" if peer is None else megabytes(peer)
-    return Row((what, megabytes(size), note, other, "", "", bound), below is None or size < below)
+    return Row((what, megabytes(size), "", other, "", "", bound), below is None or size < below, note)
 
 
 def show(title, rows) -> bool:
     """Prints them; whether all bounds were met."""
-    lines = [(*row.cells, "" if row.met else "MISSED") for row in rows]
+    lines = [(*row.cells, "" if row.met else "MISSED", row.note) for row in rows]
     widths = [max(map(len, column)) for column in zip(*lines, HEADINGS)]
     print(f"\n{title}\n")
     for line in [HEADINGS, *lines]:
-        cells = [line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:]))]
+        numbers = (cell.rjust(width) for cell, width in zip(line[1:-1], widths[1:]))
+        cells = [line[0].ljust(widths[0]), *numbers, line[-1]]
         print("  ".join(cells).rstrip())
     sys.stdout.flush()
     return all(row.met for row in rows)
