@@ -53,6 +53,22 @@ inline CpuIdentity read_cpu() {
   return cpu;
 }
 
+// Register sets that a process has to ask for (AMX tiles). Not in a signal frame of one that did
+// not.
+inline constexpr std::uint64_t kRegistersOnDemand = 1ull << 18;
+
+// The size of an xsave area, as in a signal frame, that holds these register sets.
+inline std::uint32_t xsave_size_of(std::uint64_t sets) {
+  std::uint32_t size = 512 + 64;  // x87, SSE and the header
+  for (std::uint32_t set = 2; set < 63; ++set) {
+    if (!(sets >> set & 1)) continue;
+    std::uint32_t out[4];
+    cpuid(0xd, set, out);
+    if (out[0] + out[1] > size) size = out[0] + out[1];
+  }
+  return size;
+}
+
 // Everything `image` may use is here, and registers are laid out alike.
 inline bool can_run(const CpuIdentity& image, const CpuIdentity& here) {
   for (int word = 0; word < 8; ++word)

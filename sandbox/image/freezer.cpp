@@ -41,6 +41,12 @@ std::string joined(const std::vector<std::string>& texts) {
   return all;
 }
 
+ImageFile open_template(const std::filesystem::path& image) try {
+  return open_image(image);
+} catch (const ThawError& error) {
+  refuse("the template's image cannot be used: " + std::string(error.what()));
+}
+
 // A stopped copy of the process, gone when this is.
 class Copy {
  public:
@@ -81,7 +87,7 @@ class Freeze {
     refuse_lost();
     Copy copy(tracee, copy_of(tracee, lines));
     if (copy.pid() > 0) {
-      end_pause(tracee);
+      end_pause();
       tracee.release();
       memory.save_private(copy.pid(), lines);
       copy.end();
@@ -93,13 +99,13 @@ class Freeze {
     for (const std::string& text : result_.lost)
       metadata_.lost.push_back(metadata_.add_string(text));
     if (copy.pid() == 0 && !result_.by_fork && request_.keep_running) {
-      end_pause(tracee);
+      end_pause();
       tracee.release();  // its memory is copied; the disk may take its time
     }
     result_.bytes = writer_.commit(metadata_, header_);
     if (!request_.keep_running) {
       tracee.kill();
-      end_pause(tracee);
+      end_pause();
     }
     return result_;
   }
@@ -107,7 +113,7 @@ class Freeze {
  private:
   void open_base() {
     if (request_.base.empty()) return;
-    ImageFile base = open_image(request_.base);
+    ImageFile base = open_template(request_.base);
     struct stat status {};
     if (fstat(base.file.get(), &status) == -1) refuse_errno("cannot look at the template's image");
     static const std::uint8_t none[16] = {};
@@ -194,7 +200,7 @@ class Freeze {
     return copy;
   }
 
-  void end_pause(const Tracee&) {
+  void end_pause() {
     result_.pause =
         std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - stopped_at_);
   }
@@ -223,7 +229,7 @@ Frozen freeze(pid_t pid, const std::filesystem::path& image, const FreezeRequest
 }
 
 void train(pid_t pid, const std::filesystem::path& image) {
-  ImageFile file = open_image(image);
+  ImageFile file = open_template(image);
   file.metadata.hot_runs = own_runs(pid, file.metadata.mappings, kHotGap);
   rewrite_metadata(image, file.metadata, file.header);
 }

@@ -99,6 +99,8 @@ std::vector<Advice> read_advice(pid_t pid) {
     if (line.starts_with("VmFlags:")) {
       current.flags = flags_of(line.substr(8));
       if (current.flags) all.push_back(current);
+    } else if (line.starts_with("ProtectionKey:") && parse_number(split_words(line).back()) != 0) {
+      refuse("some of its memory has a protection key");
     } else if (dash != line.npos && dash < 17 && line.find(':') > dash) {
       current.start = parse_number(line.substr(0, dash), 16);
       current.end = parse_number(line.substr(dash + 1, 16), 16);

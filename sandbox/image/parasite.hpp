@@ -26,9 +26,7 @@ struct ParasiteResult {
   std::uint64_t alternate_stack, alternate_stack_size;
   std::uint64_t timer_slack;
   std::uint32_t alternate_stack_flags;
-  std::uint32_t umask;  // from here on: main thread only
-  std::uint32_t subreaper;
-  std::uint32_t reserved;
+  std::uint32_t subreaper;  // from here on: main thread only
   std::uint64_t brk;
   SignalAction actions[kSignalCount];
   std::uint64_t timers[3][4];

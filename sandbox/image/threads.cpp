@@ -45,6 +45,11 @@ void capture_registers(const Tracee::Thread& thread, ThreadState& state, Metadat
     refuse_errno("cannot read extended registers");
   state.xsave_size = area.iov_len;
   metadata.registers.resize(state.xsave_offset + area.iov_len);
+  constexpr std::size_t kInUse = 512;  // XSTATE_BV
+  std::uint64_t sets = 0;
+  if (area.iov_len < kInUse + sizeof sets) refuse("this processor has no xsave");
+  std::memcpy(&sets, metadata.registers.data() + state.xsave_offset + kInUse, sizeof sets);
+  if (sets & kRegistersOnDemand) refuse("a thread uses AMX tiles");
 }
 
 void capture_kernel_pointers(pid_t tid, ThreadState& state) {
@@ -81,7 +86,6 @@ void capture_process(const ParasiteResult& claims, ProcessState& process) {
   std::copy(std::begin(claims.actions), std::end(claims.actions), process.actions);
   std::memcpy(process.timers, claims.timers, sizeof process.timers);
   std::memcpy(process.limits, claims.limits, sizeof process.limits);
-  process.umask = claims.umask & 0777;
   process.subreaper = claims.subreaper;
   process.memory.brk = claims.brk;
 }
@@ -145,7 +149,11 @@ void capture_threads(Tracee& tracee, Metadata& metadata) {
     state.alternate_stack_size = claims.alternate_stack_size;
     state.alternate_stack_flags = claims.alternate_stack_flags;
     state.timer_slack = claims.timer_slack;
-    if (index == 0) capture_process(claims, metadata.process);
+    if (index == 0) {
+      capture_process(claims, metadata.process);
+      std::string_view mask = field(status, "Umask");
+      metadata.process.umask = static_cast<std::uint32_t>(parse_number(mask, 8));
+    }
     metadata.threads.push_back(state);
   }
   std::ranges::sort(metadata.threads.begin() + 1, metadata.threads.end(), {}, &ThreadState::tid);
@@ -156,6 +164,8 @@ void capture_threads(Tracee& tracee, Metadata& metadata) {
 }
 
 std::vector<std::string> others_in_sandbox(const Tracee& tracee) {
+  if (!read_proc(task_path(tracee, tracee.pid(), "children")))
+    refuse("this kernel does not say which children a process has (CONFIG_PROC_CHILDREN)");
   std::vector<std::string> others;
   auto add_children = [&](const std::string& path) {
     std::string text = read_proc(path).value_or("");

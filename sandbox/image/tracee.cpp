@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "sandbox/image/image.hpp"
 #include "sandbox/image/proc.hpp"
@@ -23,7 +24,8 @@ namespace {
 
 constexpr std::size_t kMaxThreads = 20'000;
 constexpr int kMaxSteps = 4'000;  // a few hundred are usual
-constexpr std::chrono::seconds kParasiteLimit{5};
+// For our code in the process, whatever the deadline: it takes a millisecond unless it was changed.
+constexpr std::chrono::seconds kOwnLimit{2};
 constexpr std::uint64_t kAllButTrap = ~(1ull << (SIGTRAP - 1));
 
 // WSTOPSIG says SIGTRAP for all of these; the event is above it.
@@ -203,6 +205,13 @@ int Tracee::wait(pid_t tid) {
   }
 }
 
+int Tracee::wait_for_own(pid_t tid) {
+  auto whole = std::exchange(deadline_, Clock::now() + kOwnLimit);
+  int status = wait(tid);
+  deadline_ = whole;
+  return status;
+}
+
 void Tracee::run(Thread& thread, std::uint64_t entry, std::uint64_t argument) {
   user_regs_struct registers = thread.registers;
   registers.rip = entry;
@@ -219,9 +228,7 @@ void Tracee::run(Thread& thread, std::uint64_t entry, std::uint64_t argument) {
 ParasiteResult Tracee::run_parasite(std::size_t index) {
   Thread& thread = threads_[index];
   run(thread, loader_table().parasite, index == 0);
-  auto whole = std::exchange(deadline_, std::min(deadline_, Clock::now() + kParasiteLimit));
-  int status = wait(thread.tid);
-  deadline_ = whole;
+  int status = wait_for_own(thread.tid);
   thread.stopped = WIFSTOPPED(status);
   if (!is_trap(status)) refuse("the process has changed the loader");
   ParasiteResult result{};
@@ -237,15 +244,15 @@ pid_t Tracee::fork() {
   constexpr long kOptions = PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE;
   ptrace(PTRACE_SETOPTIONS, main.tid, 0, kOptions);
   run(main, loader_table().parasite_fork, 0);
-  int status = wait(main.tid);
+  int status = wait_for_own(main.tid);
   main.stopped = WIFSTOPPED(status);
   unsigned long copy = 0;
   if (WIFSTOPPED(status) && event_of(status) != 0) {
     ptrace(PTRACE_GETEVENTMSG, main.tid, 0, &copy);
-    wait(static_cast<pid_t>(copy));
+    wait_for_own(static_cast<pid_t>(copy));
     ptrace(PTRACE_CONT, main.tid, 0, 0);
     main.stopped = false;
-    status = wait(main.tid);
+    status = wait_for_own(main.tid);
     main.stopped = WIFSTOPPED(status);
   }
   ptrace(PTRACE_SETOPTIONS, main.tid, 0, 0);
@@ -256,17 +263,29 @@ pid_t Tracee::fork() {
 void Tracee::end_copy(pid_t copy) {
   ::kill(copy, SIGKILL);
   int status = 0, rounds = 0;
-  auto limit = Clock::now() + kParasiteLimit;
+  auto limit = Clock::now() + kOwnLimit;
   while (waitpid(copy, &status, __WALL | WNOHANG) == 0 && Clock::now() < limit)
     pause_a_little(rounds);
 }
 
-void Tracee::go_on(Thread& thread) {
-  if (!thread.stopped) {  // our code in it did not come to its end
-    ptrace(PTRACE_INTERRUPT, thread.tid, 0, 0);
-    deadline_ = Clock::now() + std::chrono::seconds(1);
-    thread.stopped = WIFSTOPPED(wait(thread.tid));
+// A thread in which our code did not come to its end.
+void Tracee::stop_again(Thread& thread) {
+  ptrace(PTRACE_INTERRUPT, thread.tid, 0, 0);
+  for (;;) {
+    int status = wait_for_own(thread.tid);
+    thread.stopped = WIFSTOPPED(status);
+    bool forking = thread.stopped && event_of(status) != 0 && event_of(status) != PTRACE_EVENT_STOP;
+    if (!forking) return;
+    // In the middle of a system call, whose result would still be put into the registers.
+    unsigned long copy = 0;
+    if (ptrace(PTRACE_GETEVENTMSG, thread.tid, 0, &copy) == 0 && copy > 0)
+      end_copy(static_cast<pid_t>(copy));
+    ptrace(PTRACE_CONT, thread.tid, 0, 0);
   }
+}
+
+void Tracee::go_on(Thread& thread) {
+  if (!thread.stopped) stop_again(thread);
   if (thread.saved) {
     set_registers(thread.tid, thread.registers);
     set_mask(thread.tid, thread.mask);

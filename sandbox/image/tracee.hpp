@@ -60,6 +60,8 @@ class Tracee {
   bool leave_loader(Thread& thread);
   void run(Thread& thread, std::uint64_t entry, std::uint64_t argument);
   int wait(pid_t tid);
+  int wait_for_own(pid_t tid);
+  void stop_again(Thread& thread);
   void go_on(Thread& thread);
 
   pid_t pid_;

@@ -74,7 +74,7 @@ def test_numbers_out_of_bounds(place, image):
     """The checksums are right, the numbers are not: someone wanted it so."""
     size = header_size(image)
     for offset in range(24, size, 8):
-        for value in (0, 1, 2**31, 2**63, 2**64 - 1, 0x4141414141414141):
+        for value in (0, 2**31, 2**64 - 4096):
             bad = bytearray(image[:size].ljust(HEADER, b"\0"))
             struct.pack_into("<Q", bad, offset, value)
             bad[12:16] = b"\0" * 4

@@ -12,7 +12,7 @@ extern "C" {
 ParasiteResult parasite_result;
 
 // Runs in each thread of the frozen process in turn, while all others stand still. Every signal but
-// SIGTRAP is blocked. It may not touch the process in any lasting way.
+// SIGTRAP is blocked. It only asks.
 void parasite_main(std::uint64_t is_main) {
   ParasiteResult& result = parasite_result;
   call(__NR_prctl, PR_GET_TID_ADDRESS, &result.clear_tid);
@@ -33,8 +33,6 @@ void parasite_main(std::uint64_t is_main) {
   for (int limit = 0; limit < kLimitCount; ++limit)
     call(__NR_prlimit64, 0, limit, 0, result.limits[limit]);
   call(__NR_prctl, PR_GET_CHILD_SUBREAPER, &result.subreaper);
-  result.umask = static_cast<std::uint32_t>(call(__NR_umask, 0));
-  call(__NR_umask, result.umask);
   result.brk = static_cast<std::uint64_t>(call(__NR_brk, 0));
 }
 }

@@ -120,12 +120,16 @@ void lay_out(const ThreadState& thread, const std::uint8_t* xsave, std::uint64_t
   registers.cs = kUserCode, registers.ss = kUserData;
   restart_call(thread, registers);
 
-  auto size = static_cast<std::uint32_t>(thread.xsave_size);
+  // The kernel takes a frame of exactly the size it would have made; from a larger one it restores
+  // no more than SSE, without a word.
+  std::uint64_t sets = xcr0 & ~kRegistersOnDemand;
+  std::uint32_t size = xsave_size_of(sets);
+  if (size > thread.xsave_size) fail("damaged (registers)");
   memcpy(to.xsave, xsave, size);
   XsaveSoftware software{};
   software.magic1 = kXsaveMagic1;
   software.extended_size = size + 4;
-  software.features = xcr0;
+  software.features = sets;
   software.size = size;
   memcpy(to.xsave + kXsaveSoftware, &software, sizeof software);
   memcpy(to.xsave + size, &kXsaveMagic2, 4);
