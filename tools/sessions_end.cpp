@@ -91,6 +91,8 @@ awaitable<void> Sessions::expire() {
     for (const auto& [handle, session] : sessions) {
       auto unused = std::chrono::duration_cast<std::chrono::seconds>(now - session->last_used());
       co_await rest(session, unused);
+      // A freeze is not to be cancelled half-way, but we are, after it.
+      co_await boost::asio::this_coro::throw_if_cancelled(true);
     }
     if (now < next_sweep) continue;
     next_sweep = now + kSweepPeriod;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include <fstream>
+#include <thread>
 
 #include "sandbox/local/workspace.hpp"
 #include "schemas/codec.hpp"
@@ -158,7 +159,13 @@ awaitable<void> Sandbox::close() {
 
 awaitable<sandbox::FreezeReport> Sandbox::freeze(fs::path image, sandbox::FreezeOptions options) {
   ++backend_.freezes;
-  co_await async::sleep_for(backend_.freeze_takes);
+  if (backend_.freezes_uncancelled) co_await asio::this_coro::throw_if_cancelled(false);
+  if (backend_.freezes_uncancelled) {
+    auto blocked = [time = backend_.freeze_takes] { std::this_thread::sleep_for(time); };
+    co_await async::on_pool(*backend_.freezing, blocked);
+  } else {
+    co_await async::sleep_for(backend_.freeze_takes);
+  }
   if (!alive_) throw sandbox::FreezeError("the kernel has ended");
   if (!refuses_to_freeze.empty()) throw sandbox::FreezeError(refuses_to_freeze);
   if (!backend_.freeze_refusal.empty() && !options.allow_lost)
@@ -263,6 +270,7 @@ World::World(tools::SessionPolicy policy)
     : directory(temporary_directory()),
       store(directory),
       sessions(io.get_executor(), pool, backend, store, std::move(policy), any_python) {
+  backend.freezing = &pool;
   peer.has_default_session = true;
   spdlog::set_level(spdlog::level::warn);
 }

@@ -75,6 +75,8 @@ struct Backend final : sandbox::Backend {
   std::string freeze_refusal;     // FreezeError with it, if not empty; unless allow_lost
   std::vector<std::string> lost;  // what images do not carry
   std::chrono::milliseconds freeze_takes{0};
+  bool freezes_uncancelled = false;  // a freeze goes on when its caller is cancelled, as real ones
+  boost::asio::thread_pool* freezing = nullptr;  // where it does so
   int freezes = 0;
   std::vector<sandbox::Thaw> thaws;
 };
@@ -86,6 +88,7 @@ class Call final : public mcp::Call {
   const mcp::Peer& peer() const override { return peer_; }
   mcp::Revision revision() const override { return mcp::Revision::v2025_11_25; }
   const boost::json::object& meta() const override { return meta_value; }
+  const std::string& origin() const override { return origin_value; }
   bool wants_progress() const override { return wants_progress_value; }
   void progress(double value, std::optional<double> total, std::string message) override;
   void log(mcp::LogLevel, std::string) override {}
@@ -96,6 +99,7 @@ class Call final : public mcp::Call {
   void hang_up() override {}
 
   boost::json::object meta_value;
+  std::string origin_value;
   bool wants_progress_value = false;
   std::vector<std::pair<double, std::string>> progress_made;
   std::optional<mcp::Answer> answer_value;  // none: this client cannot ask

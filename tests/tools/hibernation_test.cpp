@@ -112,6 +112,20 @@ TEST_CASE("a kernel without use is put on disk, and wakes with the next executio
   CHECK(text(world, "get x") == "5");
 }
 
+TEST_CASE("a server that ends while a kernel is put on disk waits for that, and no longer") {
+  auto policy = no_checkpoints();
+  policy.idle_timeout = 1s;
+  fake::World world(policy);
+  world.backend.images = true;
+  world.backend.freeze_takes = 300ms;
+  world.backend.freezes_uncancelled = true;
+  text(world, "set x 5");
+  std::string handle = handle_of(world);
+  world.give_up_after(1400ms, world.sessions.expire());  // returns: that is the point
+  world.wait(world.sessions.shutdown());
+  CHECK(contains(text(world, "get x", handle), "variables are kept.]\n5"));
+}
+
 TEST_CASE("what cannot be frozen goes on, until it is stopped or can go without") {
   auto policy = no_checkpoints();
   policy.idle_timeout = 1s;
@@ -180,7 +194,7 @@ TEST_CASE("an image that cannot be thawed is said to be so, and a fresh kernel s
   CHECK(contains(first, "the last one could not be restored, because " + reason));
   CHECK(contains(first, "Variables from before are gone; files in /workspace are kept."));
   CHECK(contains(first, "NameError"));
-  CHECK(stored(world).generation == 2);
+  CHECK(world.sessions.find("local", handle)->record().generation == 2);
 }
 
 TEST_CASE("when no kernel can be had, the image waits") {
