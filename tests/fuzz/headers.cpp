@@ -37,7 +37,7 @@ class TemporaryFile {
   void write(std::string_view text) { std::ofstream(path_, std::ios::trunc) << text; }
 
  private:
-  char path_[32] = "/tmp/pykeep-fuzz-XXXXXX";
+  char path_[40] = "/dev/shm/pykeep-fuzz-XXXXXX";
 };
 
 // An issuer of tokens, and who checks them.

@@ -23,10 +23,10 @@ namespace {
 
 enum Fault : unsigned { kSizes = 1, kChecksums = 2, kVersion = 4, kCutShort = 8 };
 
-class File {
+class TemporaryFile {
  public:
-  File() : fd_(mkstemp(path_)) { check(fd_ >= 0, "a temporary file can be made"); }
-  ~File() {
+  TemporaryFile() : fd_(mkstemp(path_)) { check(fd_ >= 0, "a temporary file can be made"); }
+  ~TemporaryFile() {
     close(fd_);
     unlink(path_);
   }
@@ -38,7 +38,7 @@ class File {
   }
 
  private:
-  char path_[32] = "/tmp/pykeep-fuzz-XXXXXX";
+  char path_[40] = "/dev/shm/pykeep-fuzz-XXXXXX";
   int fd_;
 };
 
@@ -71,7 +71,7 @@ std::string image(unsigned faults, std::string_view input) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static File file;
+  static TemporaryFile file;
   if (size == 0) return 0;
   file.write(image(data[0], as_text(data + 1, size - 1)));
   try {
