@@ -84,9 +84,13 @@ const json::value* param(const json::object& message, std::string_view member) {
   return fields ? fields->if_contains(member) : nullptr;
 }
 
+// Base64 may hold any bytes, and a message is UTF-8.
 std::string shown(std::string_view text) {
   bool longer = text.size() > kShown;
-  return "'" + std::string(text.substr(0, kShown)) + (longer ? "…'" : "'");
+  std::string out(text.substr(0, kShown));
+  for (char& c : out)
+    if (c < 0x20 || c > 0x7e) c = '?';
+  return "'" + out + (longer ? "…'" : "'");
 }
 
 // Integers count by their value: 42 and 42.0 are the same.
