@@ -7,6 +7,7 @@
 #include "mcp/server.hpp"
 #include "mcp/shape.hpp"
 #include "schemas/codec.hpp"
+#include "schemas/parse.hpp"
 
 namespace mcp {
 
@@ -31,10 +32,8 @@ json::object read_arguments(std::optional<json::value> given) {
   json::value value = std::move(given).value_or(nullptr);
   if (value.is_null()) return {};
   if (value.is_string()) {
-    json::parse_options options;
-    options.max_depth = kMaxDepth;
     boost::system::error_code bad;
-    json::value parsed = json::parse(value.get_string(), bad, {}, options);
+    json::value parsed = schemas::parse(value.get_string(), bad, kMaxDepth);
     if (!bad) value = std::move(parsed);
   }
   if (!value.is_object())

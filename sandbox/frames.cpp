@@ -4,6 +4,7 @@
 
 #include "sandbox/bounded_text.hpp"
 #include "schemas/codec.hpp"
+#include "schemas/parse.hpp"
 
 namespace sandbox {
 
@@ -165,10 +166,8 @@ std::optional<std::variant<Frame, Violation>> FrameReader::take() {
   if (payload_size > kMaxFramePayload) return violation("a frame payload of more than 32 MiB");
   if (rest.size() < kLengths + header_size + payload_size) return std::nullopt;
 
-  json::parse_options options;
-  options.max_depth = kMaxFrameDepth;
   boost::system::error_code malformed;
-  auto header = json::parse(rest.substr(kLengths, header_size), malformed, {}, options);
+  auto header = schemas::parse(rest.substr(kLengths, header_size), malformed, kMaxFrameDepth);
   if (malformed) return violation("a frame header that is not JSON: " + malformed.message());
   if (!header.is_object()) return violation("a frame header that is not an object");
   Frame frame{std::move(header.get_object()),

@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "schemas/parse.hpp"
+
 namespace transport {
 
 namespace json = boost::json;
@@ -11,17 +13,31 @@ namespace {
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kWhitespace = " \t\r\n";
 constexpr std::size_t kMaxDepth = 64;
+constexpr std::size_t kMaxValues = 100'000;
 
 std::string_view without_mark(std::string_view text) {
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   return text;
 }
 
+// Whether it may have more values, an object's keys among them, than a message may: a text of two
+// bytes a value becomes twelve times as much memory. Such a text is longer than twice their number.
+bool has_too_many_values(std::string_view text) {
+  if (text.size() / 2 <= kMaxValues) return false;
+  std::size_t values = 1;
+  bool in_string = false;
+  for (std::size_t at = 0; at < text.size() && values <= kMaxValues; ++at) {
+    char c = text[at];
+    if (c == '"') in_string = !in_string;
+    if (in_string && c == '\\') ++at;
+    if (!in_string && (c == ',' || c == ':' || c == '[' || c == '{')) ++values;
+  }
+  return values > kMaxValues;
+}
+
 std::optional<json::value> parse(std::string_view text) {
-  json::parse_options options;
-  options.max_depth = kMaxDepth;
   boost::system::error_code malformed;
-  json::value value = json::parse(text, malformed, {}, options);
+  json::value value = schemas::parse(text, malformed, kMaxDepth);
   if (malformed) return std::nullopt;
   return value;
 }
@@ -67,6 +83,7 @@ bool is_blank(std::string_view line) {
 }
 
 std::optional<json::value> parse_message(std::string text) {
+  if (has_too_many_values(text)) return std::nullopt;
   auto value = parse(without_mark(text));
   if (!value && replace_lone_surrogates(text)) value = parse(without_mark(text));
   return value;

@@ -7,6 +7,8 @@
 #include <boost/json.hpp>
 #include <stdexcept>
 
+#include "schemas/parse.hpp"
+
 namespace transport::http {
 
 namespace json = boost::json;
@@ -56,7 +58,7 @@ std::shared_ptr<cjose_jwk_t> import_key(const json::object& entry) {
 
 json::object parse_object(std::string_view text, const char* problem) {
   boost::system::error_code malformed;
-  json::value value = json::parse(text, malformed);
+  json::value value = schemas::parse(text, malformed);
   if (malformed || !value.is_object()) throw std::runtime_error(problem);
   return std::move(value.get_object());
 }
