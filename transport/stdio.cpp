@@ -175,7 +175,8 @@ mcp::awaitable<void> Connection::take(Line line) {
     // served: by hand, `printf '{...}' | pykeep` is easily written.
     if (line.kind == Line::Kind::cut) co_return;
     co_await refuse(mcp::ErrorCode::parse_error,
-                    "not a JSON text: one message a line, in UTF-8, nested at most 64 deep");
+                    "not a JSON text: one message a line, in UTF-8, nested at most 64 deep, of at "
+                    "most 100,000 values");
     co_return;
   }
   bool counts = is_request(*message);

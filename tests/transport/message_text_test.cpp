@@ -42,3 +42,17 @@ TEST_CASE("lines with nothing to answer") {
   for (const char* text : {"", "\r", " \t ", "\xEF\xBB\xBF"}) CHECK(transport::is_blank(text));
   CHECK_FALSE(transport::is_blank("{"));
 }
+
+TEST_CASE("a message has so many values and no more; its strings may hold what they like") {
+  auto list = [](std::size_t size) {
+    std::string text = "[0";
+    for (std::size_t i = 1; i < size; ++i) text += ",0";
+    return text + "]";
+  };
+  CHECK(transport::parse_message(list(99'000)));
+  CHECK_FALSE(transport::parse_message(list(100'000)));
+  CHECK_FALSE(transport::parse_message("[\"\\\\\"," + list(100'000) + "]"));
+  std::string table;
+  for (int i = 0; i < 200'000; ++i) table += "1,[{:\\\",";
+  CHECK(transport::parse_message("[\"" + table + "\"]"));
+}

@@ -65,8 +65,9 @@ awaitable<std::optional<Posted>> read_posted(Exchange& exchange, Loads& loads,
     if (message)
       posted.emplace(Posted{std::move(*message), bytes, std::move(*share)});
     else
-      refused = refusal(400, mcp::ErrorCode::parse_error,
-                        "Not a JSON text in UTF-8, nested at most 64 deep");
+      refused =
+          refusal(400, mcp::ErrorCode::parse_error,
+                  "Not a JSON text in UTF-8, nested at most 64 deep, of at most 100,000 values");
   }
   if (refused) co_await exchange.reply(std::move(*refused));
   co_return posted;
