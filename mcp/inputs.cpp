@@ -62,6 +62,16 @@ bool serves(const json::object& capabilities, std::string_view method, Revision 
          (modes->contains("form") || !modes->contains("url"));
 }
 
+json::object essentials(const json::object& capabilities) {
+  json::object out;
+  for (const char* name : {"elicitation", "roots", "sampling"})
+    if (capability(capabilities, name)) out[name].emplace_object();
+  const json::object* modes = capability(capabilities, "elicitation");
+  for (const char* mode : {"form", "url"})
+    if (modes && modes->contains(mode)) out["elicitation"].as_object()[mode].emplace_object();
+  return out;
+}
+
 json::object lacking(const json::object& capabilities, const InputRequests& requests,
                      Revision revision) {
   json::object out;

@@ -33,6 +33,8 @@ InputRequest list_roots();
 
 // Whether a client with these capabilities serves requests of `method`.
 bool serves(const boost::json::object& capabilities, std::string_view method, Revision revision);
+// What these two functions look at: all that is worth keeping of a client's capabilities.
+boost::json::object essentials(const boost::json::object& capabilities);
 // The ClientCapabilities that `requests` need and these lack.
 boost::json::object lacking(const boost::json::object& capabilities, const InputRequests& requests,
                             Revision revision);

@@ -131,8 +131,8 @@ std::optional<std::string> Server::instructions() const {
 // May come a second time, and after server/discover: it settles the legacy requests that follow.
 awaitable<InitializeResult> Server::initialize(Request& request, InitializeParams params) {
   Revision revision = negotiate(params.protocolVersion);
-  request.peer.legacy =
-      Peer::Legacy{revision, std::move(params.capabilities).value_or(json::object())};
+  json::object capabilities_sent = std::move(params.capabilities).value_or(json::object());
+  request.peer.legacy = Peer::Legacy{revision, essentials(capabilities_sent)};
   request.peer.log_level.reset();
   if (announces_anything()) {
     auto executor = co_await boost::asio::this_coro::executor;
