@@ -8,6 +8,7 @@ namespace app {
 void Observers::execution_ended(const tools::ExecutionReport& report) {
   if (transport::logs_events()) {
     std::vector<transport::Field> fields;
+    fields.push_back({"request", report.origin});
     fields.push_back({"principal", report.principal});
     fields.push_back({"session", report.session});
     fields.push_back({"execution", report.execution});

@@ -32,6 +32,8 @@ class Call {
   virtual Revision revision() const = 0;
   // The request's params._meta; empty if absent. Self-reported: never an identity.
   virtual const boost::json::object& meta() const = 0;
+  // What the transport calls this request in its log; may be empty.
+  virtual const std::string& origin() const = 0;
 
   // Whether the client gave a progress token.
   virtual bool wants_progress() const = 0;

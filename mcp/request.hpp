@@ -19,6 +19,7 @@ struct Request {
   Outbox& out;
   std::shared_ptr<Peer::InFlight> running;
   Envelope envelope;
+  std::string origin;     // what the transport calls it, for the log
   std::string subject;    // the tool or prompt it is about, for the log
   bool answered = false;  // nothing may be sent for it any more
   // Modern: the answers that came with it, to questions that left a state here, or to any others.
@@ -39,6 +40,7 @@ class RequestCall final : public Call {
   const Peer& peer() const override { return request_.peer; }
   Revision revision() const override { return request_.revision(); }
   const boost::json::object& meta() const override { return request_.envelope.meta; }
+  const std::string& origin() const override { return request_.origin; }
 
   bool wants_progress() const override { return !request_.envelope.progress_token.is_null(); }
   void progress(double progress, std::optional<double> total, std::string message) override;

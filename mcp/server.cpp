@@ -115,26 +115,29 @@ json::object Server::refusal(ErrorCode code, std::string_view text) {
   return error_reply(nullptr, code, text);
 }
 
-awaitable<void> Server::handle(json::value message, Peer& peer, Outbox& out) {
+awaitable<void> Server::handle(json::value message, Peer& peer, Outbox& out, std::string origin) {
   auto state = co_await asio::this_coro::cancellation_state;
   try {
-    json::value reply = co_await answer(std::move(message), peer, out);
+    json::value reply = co_await answer(std::move(message), peer, out, std::move(origin));
     if (!reply.is_null() && !cancelled(state)) co_await out.send(std::move(reply));
   } catch (const std::exception& failure) {
     if (!cancelled(state)) spdlog::error("a message could not be answered: {}", failure.what());
   }
 }
 
-awaitable<json::value> Server::answer(json::value message, Peer& peer, Outbox& out) {
+awaitable<json::value> Server::answer(json::value message, Peer& peer, Outbox& out,
+                                      std::string origin) {
   if (json::array* batch = message.if_array()) {
-    json::value replies = co_await answer_batch(std::move(*batch), peer, out);
+    auto answering = answer_batch(std::move(*batch), peer, out, std::move(origin));
+    json::value replies = co_await std::move(answering);
     co_return replies;
   }
   json::object* object = message.if_object();
   if (!object) co_return refusal(ErrorCode::invalid_request, "A message is a JSON object");
   switch (kind_of(*object)) {
     case Kind::request: {
-      json::value reply = co_await answer_request(std::move(*object), peer, out);
+      auto answering = answer_request(std::move(*object), peer, out, std::move(origin));
+      json::value reply = co_await std::move(answering);
       co_return reply;
     }
     case Kind::notification:
@@ -153,7 +156,8 @@ awaitable<json::value> Server::answer(json::value message, Peer& peer, Outbox& o
 }
 
 // Only 2025-03-26 has batches. Their elements run concurrently and are answered together.
-awaitable<json::value> Server::answer_batch(json::array messages, Peer& peer, Outbox& out) {
+awaitable<json::value> Server::answer_batch(json::array messages, Peer& peer, Outbox& out,
+                                            std::string origin) {
   bool spoken = peer.legacy && peer.legacy->revision == Revision::v2025_03_26;
   for (const json::value& message : messages)
     spoken = spoken && !(message.is_object() && claims_modern(message.get_object()));
@@ -165,7 +169,8 @@ awaitable<json::value> Server::answer_batch(json::array messages, Peer& peer, Ou
 
   auto executor = co_await asio::this_coro::executor;
   json::array replies;
-  using Work = decltype(asio::co_spawn(executor, answer(json::value(), peer, out), asio::deferred));
+  using Work =
+      decltype(asio::co_spawn(executor, answer(json::value(), peer, out, origin), asio::deferred));
   std::vector<Work> running;
   for (json::value& message : messages) {
     json::object* object = message.if_object();
@@ -176,7 +181,7 @@ awaitable<json::value> Server::answer_batch(json::array messages, Peer& peer, Ou
       continue;
     }
     if (message.is_array()) message = nullptr;  // a batch in a batch is no message
-    auto work = answer(std::move(message), peer, out);
+    auto work = answer(std::move(message), peer, out, origin);
     running.push_back(asio::co_spawn(executor, std::move(work), asio::deferred));
   }
   if (!running.empty()) {
@@ -190,7 +195,8 @@ awaitable<json::value> Server::answer_batch(json::array messages, Peer& peer, Ou
   co_return replies;
 }
 
-awaitable<json::value> Server::answer_request(json::object message, Peer& peer, Outbox& out) {
+awaitable<json::value> Server::answer_request(json::object message, Peer& peer, Outbox& out,
+                                              std::string origin) {
   json::value id = taken(message, "id");
   std::string key = key_of(id);
   if (peer.in_flight.contains(key))
@@ -203,6 +209,7 @@ awaitable<json::value> Server::answer_request(json::object message, Peer& peer, 
   std::string method(message.at("method").get_string());
   call->cancellable = method != "initialize";
   Request request{std::move(id), std::move(method), taken(message, "params"), peer, out, call};
+  request.origin = std::move(origin);
 
   // The request has a signal of its own, which takes the place of this coroutine's for the time: so
   // the latter, which speaks when the transport gives up, is passed on to it.

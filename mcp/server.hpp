@@ -48,8 +48,10 @@ class Server {
   // `message` is any JSON value; `peer` and `out` outlive the call. Requests run concurrently: the
   // transport starts one handle() a message, in the order of arrival, and does not await one before
   // it starts the next (otherwise a cancellation would never be seen). When it is cancelled itself,
-  // the call it serves is cancelled, and nothing is sent any more.
-  awaitable<void> handle(boost::json::value message, Peer& peer, Outbox& out);
+  // the call it serves is cancelled, and nothing is sent any more. `origin` is what the transport
+  // calls the request that brought the message, for logs.
+  awaitable<void> handle(boost::json::value message, Peer& peer, Outbox& out,
+                         std::string origin = std::string());
 
   // Sends a legacy client what belongs to none of its requests (lists that changed, resources it
   // subscribed to), until cancelled. For the transport to run while it has a way for that: over
@@ -77,10 +79,12 @@ class Server {
   bool offers(const Method& method) const;
 
   // Null: nothing is to be answered.
-  awaitable<boost::json::value> answer(boost::json::value message, Peer& peer, Outbox& out);
-  awaitable<boost::json::value> answer_batch(boost::json::array messages, Peer& peer, Outbox& out);
-  awaitable<boost::json::value> answer_request(boost::json::object message, Peer& peer,
-                                               Outbox& out);
+  awaitable<boost::json::value> answer(boost::json::value message, Peer& peer, Outbox& out,
+                                       std::string origin);
+  awaitable<boost::json::value> answer_batch(boost::json::array messages, Peer& peer, Outbox& out,
+                                             std::string origin);
+  awaitable<boost::json::value> answer_request(boost::json::object message, Peer& peer, Outbox& out,
+                                               std::string origin);
   awaitable<boost::json::value> serve(Request request);
 
   awaitable<InitializeResult> initialize(Request&, InitializeParams);

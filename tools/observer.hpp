@@ -16,8 +16,9 @@ struct ExecutionReport {
   std::string principal;
   std::string session;
   std::string execution;
-  int number = 0;    // n of In[n]; 0: it never began
-  std::string code;  // whole; an observer that keeps something keeps a hash
+  std::string origin;  // what the transport calls the request that asked for it; may be empty
+  int number = 0;      // n of In[n]; 0: it never began
+  std::string code;    // whole; an observer that keeps something keeps a hash
   sandbox::Execution::Status status;
   std::string cause;  // why a kernel died or was stopped, as exit_cause words it; may be empty
   std::chrono::milliseconds duration{0};

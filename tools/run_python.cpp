@@ -58,6 +58,7 @@ awaitable<mcp::CallToolResult> run(Sessions& sessions, mcp::Call& call, Args arg
   cell.stdin_text = std::move(args.stdin);
   cell.timeout = timeout;
   cell.can_ask = call.can_ask();
+  cell.origin = call.origin();
   auto run = session->submit(std::move(cell));
   // Before the next wait: it throws at once when the call was cancelled while resolve() was busy.
   StopUnlessAnswered guard(run->execution);

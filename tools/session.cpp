@@ -90,6 +90,7 @@ std::shared_ptr<Run> Session::submit(Cell cell) {
   touch();
   auto run = std::make_shared<Run>();
   run->bytes = bytes;
+  run->origin = std::move(cell.origin);
   run->execution =
       std::make_shared<Execution>(services_.executor, "e-" + random_id(), std::move(cell.code));
   run->execution->stdin_text = std::move(cell.stdin_text);
@@ -206,6 +207,7 @@ void Session::report(const Run& run) const {
   report.principal = lease_.record.principal;
   report.session = handle();
   report.execution = execution.id;
+  report.origin = run.origin;
   report.number = execution.number;
   report.code = execution.code;
   report.status = execution.status;

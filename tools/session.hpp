@@ -25,6 +25,7 @@ struct Run {
   std::vector<std::string> announcements;  // "New session …", "A new kernel was started: …"
   std::string rescue;     // after a kernel's end: what the next execution goes on from
   std::size_t bytes = 0;  // what its code and outputs hold
+  std::string origin;     // of its Cell
 };
 
 struct Cell {
@@ -32,6 +33,7 @@ struct Cell {
   std::optional<std::string> stdin_text;
   std::chrono::milliseconds timeout{0};
   bool can_ask = false;
+  std::string origin;  // what the transport calls the request, for the log; may be empty
 };
 
 // How a session is named to its owner: the handle, and the name that was given.

@@ -152,14 +152,17 @@ awaitable<void> HttpSse::post(Exchange& exchange) {
     response.status = 202;
     response.headers.emplace_back("Content-Type", "text/plain");
     response.body = "Accepted";
-    connection->calls.spawn(call(*connection, std::move(posted->message), std::move(*share)));
+    connection->calls.spawn(
+        call(*connection, std::move(posted->message), std::move(*share), exchange.request().id));
   }
   co_await exchange.reply(std::move(response));
 }
 
-awaitable<void> HttpSse::call(Connection& connection, json::value message, Load::Share share) {
+awaitable<void> HttpSse::call(Connection& connection, json::value message, Load::Share share,
+                              std::string origin) {
   Load::Share held = std::move(share);
-  co_await server_.handle(std::move(message), connection.peer, *connection.stream);
+  co_await server_.handle(std::move(message), connection.peer, *connection.stream,
+                          std::move(origin));
   if (ending_ && connection.load->requests() == 1) connection.stream->finish();  // it was the last
 }
 

@@ -33,7 +33,8 @@ class HttpSse {
   awaitable<void> open(Exchange& exchange);
   awaitable<bool> serve(Exchange& exchange, Connection& connection);
   awaitable<void> post(Exchange& exchange);
-  awaitable<void> call(Connection& connection, boost::json::value message, Load::Share share);
+  awaitable<void> call(Connection& connection, boost::json::value message, Load::Share share,
+                       std::string origin);
   std::shared_ptr<Connection> find(const Request& request) const;
 
   mcp::Server& server_;

@@ -146,18 +146,18 @@ awaitable<void> LegacyMcp::serve(Exchange& exchange, Session session, json::valu
   delivery.status = legacy_status;
   Settled settled{peers_, session, stream->name()};
   EventStream::Reader reader(stream);
-  calls_.spawn(call(session, stream, std::move(*share), std::move(message)));
+  calls_.spawn(call(session, stream, std::move(*share), std::move(message), exchange.request().id));
   auto gone = exchange.gone();
   auto delivered = deliver(exchange, reader, delivery, limits_);
   co_await async::unless(std::move(gone), std::move(delivered));
 }
 
 awaitable<void> LegacyMcp::call(Session session, std::shared_ptr<EventStream> stream,
-                                Load::Share share, json::value message) {
+                                Load::Share share, json::value message, std::string origin) {
   co_await asio::this_coro::throw_if_cancelled(false);
   Settled settled{peers_, session, stream->name()};
   Load::Share held = std::move(share);
-  co_await server_.handle(std::move(message), session->peer, *stream);
+  co_await server_.handle(std::move(message), session->peer, *stream, std::move(origin));
   stream->finish();
 }
 

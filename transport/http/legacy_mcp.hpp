@@ -39,7 +39,7 @@ class LegacyMcp {
   awaitable<void> serve(Exchange& exchange, Session session, boost::json::value message,
                         std::size_t bytes);
   awaitable<void> call(Session session, std::shared_ptr<EventStream> stream, Load::Share share,
-                       boost::json::value message);
+                       boost::json::value message, std::string origin);
   // Tells the peers that a stream's request has ended, or its reader left.
   struct Settled {
     Peers& peers;

@@ -20,9 +20,9 @@ bool is_listen(const json::object& message) {
   return message.at("method") == "subscriptions/listen";
 }
 
-awaitable<void> call(mcp::Server& server, json::value message, mcp::Peer& peer,
-                     EventStream& stream) {
-  co_await server.handle(std::move(message), peer, stream);
+awaitable<void> call(mcp::Server& server, json::value message, mcp::Peer& peer, EventStream& stream,
+                     std::string origin) {
+  co_await server.handle(std::move(message), peer, stream, std::move(origin));
   stream.finish();
 }
 
@@ -68,7 +68,7 @@ awaitable<void> ModernMcp::serve(Exchange& exchange, json::object message) {
   try {
     EventStream::Reader reader(stream);  // when it goes, nothing is kept of the stream
     json::value value = std::move(message);
-    calls.spawn(call(server_, std::move(value), peer, *stream));
+    calls.spawn(call(server_, std::move(value), peer, *stream, exchange.request().id));
     auto gone = exchange.gone();
     auto delivered = deliver(exchange, reader, delivery, limits_);
     co_await async::unless(std::move(gone), std::move(delivered));
