@@ -41,12 +41,24 @@ std::string text_of(const json::object& object, const char* name) {
   return value && value->is_string() ? std::string(value->get_string()) : std::string();
 }
 
+// RFC 7515, section 2: without padding. cjose is lenient about that, and in some versions a `=` at
+// the wrong place ends the process by an assertion (0.6.2.1, base64.c: shift != 1).
+bool is_base64url(char c) {
+  bool alphanumeric = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  return alphanumeric || c == '-' || c == '_';
+}
+
+// The numbers of an RSA or EC key (RFC 7518, sections 6.2 and 6.3).
+constexpr const char* kNumbers[] = {"n", "e", "d", "p", "q", "dp", "dq", "qi", "x", "y"};
+
 // OpenSSL keeps the failures of a thread until somebody looks at them.
 struct ErrorQueue {
   ~ErrorQueue() { ERR_clear_error(); }
 };
 
 std::shared_ptr<cjose_jwk_t> import_key(const json::object& entry) {
+  for (const char* name : kNumbers)
+    if (!std::ranges::all_of(text_of(entry, name), is_base64url)) return nullptr;
   ErrorQueue errors;
   std::string text = json::serialize(entry);
   cjose_err failure{};
@@ -127,6 +139,8 @@ bool Jwks::has(std::string_view kid) const {
 
 SignedToken::SignedToken(std::string_view compact) {
   if (compact.size() > kMaxToken) throw std::runtime_error("it is longer than 16 KiB");
+  if (!std::ranges::all_of(compact, [](char c) { return is_base64url(c) || c == '.'; }))
+    throw std::runtime_error("it is not a signed JSON Web Token");
   ErrorQueue errors;
   cjose_err failure{};
   token_.reset(cjose_jws_import(compact.data(), compact.size(), &failure), [](cjose_jws_t* token) {

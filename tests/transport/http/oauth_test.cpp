@@ -305,6 +305,8 @@ TEST_CASE("what is not signed as it must be is refused") {
            Row{"an empty signature", good.substr(0, dot + 1)},
            Row{"half a signature", good.substr(0, dot + 40)},
            Row{"a fourth part", good + ".e30"},
+           Row{"padding", good + "="},
+           Row{"padding at a place where none can be", good.substr(0, dot) + ".AAAAA==="},
            Row{"longer than any", std::string(20'000, 'a') + good},
            Row{"alg none", unsigned_token(none, good_claims()) + "."},
            Row{"alg none with a signature", unsigned_token(none, good_claims()) + good.substr(dot)},
@@ -341,6 +343,8 @@ TEST_CASE("key sets that cannot be used") {
   encryption["use"] = "enc";
   json::object broken = public_jwk(ec_key(), "b");
   broken["x"] = broken["y"];
+  json::object padded = public_jwk(rsa_key(), "p");
+  padded["n"] = "AAAAA===";
   json::object many;
   many["keys"] = json::array(65, json::value(public_jwk(ec_key(), "m")));
   struct Row {
@@ -356,6 +360,7 @@ TEST_CASE("key sets that cannot be used") {
            Row{"symmetric", with(symmetric)},
            Row{"for encryption", with(encryption)},
            Row{"not on its curve", with(broken)},
+           Row{"padding at a place where none can be", with(padded)},
            Row{"a short RSA key", with(public_jwk(rsa_key(1024), "short"))},
            Row{"too many", json::serialize(many)},
            Row{"too large", std::string(300 << 10, ' ')},
