@@ -67,7 +67,7 @@ HttpServer::HttpServer(asio::any_io_executor executor, Keep& keep, const Options
       mcp_(executor, keep.server, keep.pool, options.state_directory, mcp_limits(options_)),
       listener_(executor, options_.address, options_.port,
                 operations_.observe([this](http::Exchange& exchange) { return handle(exchange); }),
-                limits(options_)),
+                limits(options_), operations_.observe_refusals()),
       hosts_(allowed(options_)),
       readiness_(executor, *keep.backend),
       transfers_(keep.tickets) {

@@ -26,10 +26,15 @@ Operations::Operations(boost::asio::any_io_executor executor, Keep& keep,
 }
 
 http::Handler Operations::observe(http::Handler handler) {
-  auto count = [metrics = metrics_](const http::Request& request, const http::Served& served) {
+  return http::logged(std::move(handler), counting());
+}
+
+http::Refused Operations::observe_refusals() { return http::logged_refusals(counting()); }
+
+std::function<void(const http::Request&, const http::Served&)> Operations::counting() {
+  return [metrics = metrics_](const http::Request& request, const http::Served& served) {
     metrics->request_served(request, served);
   };
-  return http::logged(std::move(handler), count);
 }
 
 void Operations::mount(http::Router& router, std::function<Metrics::Now()> now) {

@@ -19,6 +19,8 @@ class Operations {
 
   // `handler`, with every request logged and counted.
   transport::http::Handler observe(transport::http::Handler handler);
+  // The same for what is refused before a handler sees it.
+  transport::http::Refused observe_refusals();
 
   // Serves /metrics. `now` says what the HTTP side counts; the rest of it is filled in.
   void mount(transport::http::Router& router, std::function<Metrics::Now()> now);
@@ -29,6 +31,7 @@ class Operations {
   void reload();
 
  private:
+  std::function<void(const transport::http::Request&, const transport::http::Served&)> counting();
   Metrics::Now complete(Metrics::Now now) const;
 
   Keep& keep_;

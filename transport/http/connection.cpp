@@ -107,8 +107,7 @@ awaitable<bool> Connection::next_request() {
     co_await refuse(408, "The request's head did not arrive in time.");
     co_return false;
   }
-  std::uint64_t number = ++service_.counters.requests;
-  request_.id = "r" + std::to_string(number);
+  count_request();
   keep_ = parser_->keep_alive();
   co_return true;
 }
@@ -137,7 +136,7 @@ awaitable<void> Connection::handle() {
 
 void Connection::finish_request() {
   if (stage_ == Stage::streaming) {
-    --service_.counters.streams;
+    count_stream(-1);
     keep_ = false;  // its end is missing, and the client shall see that
   }
   if (service_.stopping) keep_ = false;
@@ -152,10 +151,17 @@ void Connection::finish_request() {
   body_waited_ = {};
 }
 
+void Connection::count_request() {
+  std::uint64_t number = ++service_.counters.requests;
+  request_.id = "r" + std::to_string(number);
+}
+
 // For what cannot be a request: no handler sees it.
 awaitable<void> Connection::refuse(int status, std::string why) {
   keep_ = false;
   lingers_ = true;
+  count_request();
+  if (service_.refused) service_.refused(request_, status);
   Response response = plain(status, std::move(why));
   std::string head = head_of(response, response.body.size());
   Parts parts = {head, response.body, ""};

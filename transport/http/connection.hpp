@@ -22,11 +22,13 @@ class Connection;
 struct Service {
   Handler handler;
   ListenerLimits limits;
+  Refused refused;  // may be empty
   Counters counters;
   bool stopping = false;
   std::size_t unsent_bytes = 0;  // of writes that wait for their clients
   std::set<Connection*> connections;
   std::map<std::string, std::size_t> per_address;
+  std::map<std::string, std::size_t> streams_of;  // by principal
 };
 
 // One connection: its requests, one after the other, each an Exchange with the handler. Waits
@@ -67,9 +69,12 @@ class Connection final : public Exchange {
   awaitable<bool> next_request();
   awaitable<bool> idle();
   awaitable<void> handle();
+  void count_request();
   awaitable<void> refuse(int status, std::string why);
   awaitable<void> linger();
   void finish_request();
+  bool may_stream() const;
+  void count_stream(int change);
 
   bool receive(boost::system::error_code& failed);
   awaitable<Got> fill(std::chrono::milliseconds limit);

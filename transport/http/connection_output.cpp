@@ -78,10 +78,23 @@ awaitable<void> Connection::reply(Response response) {
   co_await send(parts);
 }
 
+bool Connection::may_stream() const {
+  auto theirs = service_.streams_of.find(request_.principal);
+  return service_.counters.streams < service_.limits.streams &&
+         (theirs == service_.streams_of.end() ||
+          theirs->second < service_.limits.streams_per_principal);
+}
+
+void Connection::count_stream(int change) {
+  service_.counters.streams += change;
+  auto theirs = service_.streams_of.try_emplace(request_.principal, 0).first;
+  theirs->second += change;
+  if (theirs->second == 0) service_.streams_of.erase(theirs);
+}
+
 awaitable<void> Connection::begin(Response head) {
   if (stage_ != Stage::none) co_return;
-  bool full = service_.counters.streams >= service_.limits.streams;
-  if (full) {
+  if (!may_stream()) {
     ++service_.counters.dropped;
     keep_ = false;
     Response busy = plain(503, "Too many streams are open. Close some, or try again later.");
@@ -103,7 +116,7 @@ awaitable<void> Connection::begin(Response head) {
     co_return;
   }
   stage_ = Stage::streaming;
-  ++service_.counters.streams;
+  count_stream(+1);
   writing_.emplace(socket_.get_executor());
   co_await send(parts);
   if (!head.body.empty()) co_await write(head.body);
@@ -128,7 +141,7 @@ awaitable<void> Connection::end() {
   if (stage_ != Stage::streaming) co_return;
   auto turn = co_await writing_->take();
   stage_ = Stage::over;
-  --service_.counters.streams;
+  count_stream(-1);
   if (left_ && *left_ > 0) keep_ = false;
   Parts last = {parser_->http_1_0() || left_ ? "" : "0\r\n\r\n", "", ""};
   co_await send(last);

@@ -96,4 +96,8 @@ class Exchange {
 // and answered with 500 where no response has begun.
 using Handler = std::function<awaitable<void>(Exchange&)>;
 
+// Told of what no handler saw, since it was no request or did not arrive in time: what there is of
+// it, and the status that it was answered with. Never throws.
+using Refused = std::function<void(const Request&, int status)>;
+
 }  // namespace transport::http

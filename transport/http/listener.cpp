@@ -67,7 +67,7 @@ int listen_on(const tcp::endpoint& endpoint) {
 }  // namespace
 
 struct Listener::State {
-  State(asio::any_io_executor executor, Handler handler, ListenerLimits limits)
+  State(asio::any_io_executor executor, Handler handler, ListenerLimits limits, Refused refused)
       : acceptor(executor),
         connections(executor,
                     [](std::exception_ptr) { spdlog::error("a connection ended by a defect"); }),
@@ -75,6 +75,7 @@ struct Listener::State {
         changed(executor) {
     service.handler = std::move(handler);
     service.limits = limits;
+    service.refused = std::move(refused);
   }
 
   awaitable<void> accept();
@@ -92,8 +93,8 @@ struct Listener::State {
 };
 
 Listener::Listener(asio::any_io_executor executor, const std::string& address, std::uint16_t port,
-                   Handler handler, ListenerLimits limits)
-    : state_(std::make_shared<State>(executor, std::move(handler), limits)) {
+                   Handler handler, ListenerLimits limits, Refused refused)
+    : state_(std::make_shared<State>(executor, std::move(handler), limits, std::move(refused))) {
   try {
     tcp::endpoint endpoint(numeric(address), port);
     state_->acceptor.assign(endpoint.protocol(), listen_on(endpoint));

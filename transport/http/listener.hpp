@@ -15,6 +15,7 @@ struct ListenerLimits {
   std::size_t connections_per_address = 2048;
   std::size_t header_bytes = 32 << 10;  // 431 beyond
   std::size_t streams = 2048;           // responses begun and not ended; 503 beyond
+  std::size_t streams_per_principal = 1024;
   std::chrono::milliseconds header_limit{
       15'000};                                    // from the first byte of a request to its headers
   std::chrono::milliseconds body_stall{30'000};   // without a byte of the body: 408
@@ -38,7 +39,7 @@ class Listener {
   // Binds and listens. `address` is numeric, or "localhost". Throws std::runtime_error that names
   // the address and the reason. Port 0 picks a free one.
   Listener(boost::asio::any_io_executor executor, const std::string& address, std::uint16_t port,
-           Handler handler, ListenerLimits limits = {});
+           Handler handler, ListenerLimits limits = {}, Refused refused = {});
   ~Listener();
 
   boost::asio::any_io_executor executor() const;

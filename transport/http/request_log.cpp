@@ -113,9 +113,8 @@ void log(const Request& request, const Served& served) {
   log_event("request", fields);
 }
 
-void conclude(const Request& request, Noted& noted,
+void conclude(const Request& request, const Served& served,
               const std::function<void(const Request&, const Served&)>& on_served) {
-  Served served = noted.ended();
   log(request, served);
   if (on_served) on_served(request, served);
 }
@@ -127,10 +126,10 @@ awaitable<void> handle(const Handler& inner, Exchange& exchange,
     co_await inner(noted);
   } catch (...) {
     noted.failed();
-    conclude(exchange.request(), noted, on_served);
+    conclude(exchange.request(), noted.ended(), on_served);
     throw;
   }
-  conclude(exchange.request(), noted, on_served);
+  conclude(exchange.request(), noted.ended(), on_served);
 }
 
 }  // namespace
@@ -144,6 +143,14 @@ std::string_view path_class(std::string_view path) {
 Handler logged(Handler inner, std::function<void(const Request&, const Served&)> on_served) {
   return [inner = std::move(inner), on_served = std::move(on_served)](Exchange& exchange) {
     return handle(inner, exchange, on_served);
+  };
+}
+
+Refused logged_refusals(std::function<void(const Request&, const Served&)> on_served) {
+  return [on_served = std::move(on_served)](const Request& request, int status) {
+    Served served;
+    served.status = status;
+    conclude(request, served, on_served);
   };
 }
 

@@ -23,5 +23,7 @@ std::string_view path_class(std::string_view path);
 // `inner`, with one line in the log for every request that has ended, and a call of `on_served`,
 // which may be empty.
 Handler logged(Handler inner, std::function<void(const Request&, const Served&)> on_served);
+// The same for what is refused before a handler sees it.
+Refused logged_refusals(std::function<void(const Request&, const Served&)> on_served);
 
 }  // namespace transport::http

@@ -61,6 +61,7 @@ awaitable<void> fail(Exchange&) {
 }
 
 awaitable<void> serve(Exchange& exchange) {
+  if (auto* who = exchange.request().header("X-Principal")) exchange.request().principal = *who;
   const std::string& path = exchange.request().path;
   if (path == "/stream") return stream(exchange, 3, 1);
   if (path == "/flood") return stream(exchange, 1000, kMebibyte);
@@ -384,6 +385,25 @@ TEST_CASE("limits on connections and streams hold, and let others in afterwards"
   third.close();
   fourth.close();
   CHECK(waiting.read_until("patience\n").ends_with("patience\n"));
+}
+
+TEST_CASE("one principal's streams leave room for others'") {
+  ListenerLimits limits;
+  limits.streams_per_principal = 1;
+  LiveListener listener(serve, limits);
+  RawClient first(listener.port(), 4096);
+  first.send(get("/flood", "X-Principal: anna\r\n"));
+  CHECK(wait_until([&] { return listener.counters().streams == 1; }));
+  auto status = [&](const char* who) {
+    RawClient client(listener.port());
+    client.send(get("/stream", std::string("X-Principal: ") + who + "\r\n"));
+    return client.read_until("\n\n").substr(9, 3);
+  };
+  CHECK(status("anna") == "503");
+  CHECK(status("bert") == "200");
+  first.close();
+  CHECK(wait_until([&] { return listener.counters().streams == 0; }));
+  CHECK(status("anna") == "200");
 }
 
 TEST_CASE("the limit for one address leaves room for others") {
