@@ -59,20 +59,21 @@ class Upload final : public http::Upload {
 
 class Download final : public http::Download {
  public:
-  explicit Download(std::unique_ptr<sandbox::FileReader> file) : file_(std::move(file)) {}
+  explicit Download(std::unique_ptr<tools::Tickets::Download> opened)
+      : opened_(std::move(opened)) {}
   std::string name() const override {
-    const std::string& path = file_->info().path;
+    const std::string& path = opened_->file().info().path;
     return path.substr(path.rfind('/') + 1);
   }
-  std::uint64_t size() const override { return file_->info().size; }
-  std::string version() const override { return file_->version(); }
+  std::uint64_t size() const override { return opened_->file().info().size; }
+  std::string version() const override { return opened_->file().version(); }
   awaitable<std::string> read(std::uint64_t offset, std::size_t size) override {
-    auto reading = file_->read(offset, size);
+    auto reading = opened_->file().read(offset, size);
     co_return co_await translated(std::move(reading));
   }
 
  private:
-  std::unique_ptr<sandbox::FileReader> file_;
+  std::unique_ptr<tools::Tickets::Download> opened_;
 };
 
 }  // namespace
@@ -92,8 +93,8 @@ awaitable<std::unique_ptr<http::Upload>> Transfers::upload(std::string ticket,
 
 awaitable<std::unique_ptr<http::Download>> Transfers::download(std::string ticket) {
   auto opening = tickets_.download(std::move(ticket));
-  auto file = co_await translated(std::move(opening));
-  co_return std::make_unique<Download>(std::move(file));
+  auto opened = co_await translated(std::move(opening));
+  co_return std::make_unique<Download>(std::move(opened));
 }
 
 }  // namespace app

@@ -37,6 +37,21 @@ TicketError explained(const sandbox::FileError& failure) {
 
 Tickets::Tickets(Sessions& sessions, TicketLimits limits) : sessions_(sessions), limits_(limits) {}
 
+Tickets::Slot::Slot(Tickets& tickets, const std::string& principal)
+    : tickets_(tickets), principal_(principal) {
+  std::size_t& count = tickets_.at_once_[principal_];
+  if (count >= tickets_.limits_.at_once_per_principal)
+    throw TicketError(Why::unavailable,
+                      "Too many of your files are transferred at once; try again when one of them "
+                      "has ended.");
+  ++count;
+}
+
+Tickets::Slot::~Slot() {
+  auto count = tickets_.at_once_.find(principal_);
+  if (--count->second == 0) tickets_.at_once_.erase(count);
+}
+
 std::string Tickets::for_upload(const Session& session, const std::string& path) {
   Ticket ticket;
   ticket.kind = Ticket::Kind::upload;
@@ -140,7 +155,10 @@ awaitable<std::unique_ptr<Tickets::Upload>> Tickets::upload(
 
 Tickets::Upload::Upload(Tickets& tickets, std::shared_ptr<Ticket> ticket,
                         std::shared_ptr<Session> session)
-    : tickets_(tickets), ticket_(std::move(ticket)), session_(std::move(session)) {
+    : tickets_(tickets),
+      slot_(tickets, ticket->principal),
+      ticket_(std::move(ticket)),
+      session_(std::move(session)) {
   ticket_->in_use = true;
 }
 
@@ -191,16 +209,18 @@ awaitable<std::string> Tickets::Upload::finish() {
 
 // ---- out
 
-awaitable<std::unique_ptr<sandbox::FileReader>> Tickets::download(std::string id) {
+awaitable<std::unique_ptr<Tickets::Download>> Tickets::download(std::string id) {
   auto ticket = redeem(id, Ticket::Kind::download);
   auto session = co_await session_of(*ticket);
+  auto download = std::make_unique<Download>(*this, ticket->principal);
   try {
     std::shared_ptr<sandbox::Files> files = session->files();
-    co_return co_await files->open(ticket->path);
+    download->file_ = co_await files->open(ticket->path);
   } catch (const sandbox::FileError& failure) {
     if (failure.error == ENOENT) throw TicketError(Why::gone, failure.what());
     throw explained(failure);
   }
+  co_return download;
 }
 
 }  // namespace tools

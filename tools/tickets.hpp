@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -40,6 +41,7 @@ struct TicketLimits {
   std::chrono::seconds download_life{15 * 60};  // the same, for any number of them
   std::size_t kept = 10'000;                    // remembered, so as to say what became of them
   std::size_t kept_per_principal = 500;         // the oldest go first
+  std::size_t at_once_per_principal = 16;       // transfers: slow ones keep nobody else out
 };
 
 // Tickets are random_id()s. They are looked up by their hash, so that the time it takes says
@@ -72,6 +74,19 @@ class Tickets {
     bool used = false;
   };
 
+  // Counts as one of the transfers of its principal.
+  class Slot {
+   public:
+    Slot(Tickets& tickets, const std::string& principal);  // throws TicketError
+    Slot(const Slot&) = delete;
+    Slot& operator=(const Slot&) = delete;
+    ~Slot();
+
+   private:
+    Tickets& tickets_;
+    std::string principal_;
+  };
+
  public:
   // Bytes on their way in. Nothing of them is left without finish().
   class Upload {
@@ -89,6 +104,7 @@ class Tickets {
     void session_must_be_open() const;
 
     Tickets& tickets_;
+    Slot slot_;
     std::shared_ptr<Ticket> ticket_;
     std::shared_ptr<Session> session_;
     std::unique_ptr<sandbox::FileWriter> writer_;
@@ -96,10 +112,22 @@ class Tickets {
     std::uint64_t written_ = 0;
   };
 
+  // Bytes on their way out.
+  class Download {
+   public:
+    Download(Tickets& tickets, const std::string& principal) : slot_(tickets, principal) {}
+    sandbox::FileReader& file() const { return *file_; }
+
+   private:
+    friend class Tickets;
+    Slot slot_;
+    std::unique_ptr<sandbox::FileReader> file_;
+  };
+
   // Opens what a ticket stands for. Throw TicketError. `announced` is the size, where the client
   // has said it.
   awaitable<std::unique_ptr<Upload>> upload(std::string id, std::optional<std::uint64_t> announced);
-  awaitable<std::unique_ptr<sandbox::FileReader>> download(std::string id);
+  awaitable<std::unique_ptr<Download>> download(std::string id);
 
  private:
   std::string issue(Ticket ticket);
@@ -112,6 +140,7 @@ class Tickets {
   std::string base_url_;
   std::list<std::shared_ptr<Ticket>> by_age_;
   std::unordered_map<std::string, std::shared_ptr<Ticket>> by_id_;
+  std::map<std::string, std::size_t> at_once_;  // transfers under way, by principal
 };
 
 }  // namespace tools

@@ -60,8 +60,8 @@ struct Desk : fake::World {
   }
   std::string fetch(const std::string& ticket) {
     try {
-      auto file = wait(tickets.download(ticket));
-      return wait(file->read(0, 1 << 20));
+      auto download = wait(tickets.download(ticket));
+      return wait(download->file().read(0, 1 << 20));
     } catch (const TicketError& failure) {
       why = failure.why;
       return failure.what();
@@ -202,4 +202,20 @@ TEST_CASE("download_file names a URL for what a result cannot hold") {
   CHECK(desk.fetch(Desk::ticket_in(text)).size() == 3);
   desk.tickets.offer("");
   CHECK(!contains(desk.ask("download_file", R"({"path":"model.bin"})"), "to fetch"));
+}
+
+TEST_CASE("somebody's slow transfers do not grow without end, and give their places back") {
+  Desk desk;
+  std::size_t most = tools::TicketLimits().at_once_per_principal;
+  std::ofstream(desk.session->workspace() / "model.bin") << std::string("\0\1", 2);
+  auto ticket = Desk::ticket_in(desk.ask("download_file", R"({"path":"model.bin"})"));
+  auto coming = Desk::ticket_in(desk.ask("upload_file", R"({"name":"new.csv"})"));
+  std::vector<std::unique_ptr<tools::Tickets::Download>> slow;
+  while (slow.size() < most) slow.push_back(desk.wait(desk.tickets.download(ticket)));
+  CHECK(contains(desk.fetch(ticket), "Too many of your files"));
+  CHECK(desk.why == Why::unavailable);
+  CHECK(contains(desk.put(coming, "1"), "Too many of your files"));
+  slow.pop_back();
+  CHECK(desk.fetch(ticket) == std::string("\0\1", 2));
+  CHECK(desk.put(coming, "1") == "");
 }
