@@ -41,7 +41,7 @@ class Place:
         return done.stdout
 
     def snapshots(self):
-        return re.findall(f"^({HANDLE})", self.pykeep("snapshots", "list"), re.MULTILINE)
+        return re.findall(HANDLE, self.pykeep("snapshots", "list"))
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,8 @@ def place(images, tmp_path_factory):  # noqa: F811
     directory = tmp_path_factory.mktemp("kills")
     place = Place(directory / "state", environment_in(directory))
     with place.server() as client:  # bakes an image behind it, where there is none
-        run(client, "1")
+        session = new_session(client, 0)
+        client.call_tool("close_session", {"session": session})
     yield place
     check_nothing_is_left(place)
 
@@ -98,6 +99,12 @@ def kill_after(seconds, client, place, tool, **arguments):
     return answered
 
 
+def snapshot(client, session):
+    made = client.call_tool("snapshot", {"session": session})
+    assert not made.is_error, made.text
+    return re.search(f"Snapshot ({HANDLE})", made.text)[1]
+
+
 def restore(client, **arguments):
     restored = client.call_tool("restore_snapshot", arguments)
     assert not restored.is_error, restored.text
@@ -114,7 +121,7 @@ def rounds(eighths):
 def test_while_a_snapshot_is_made(place, seed):
     client = place.server()
     session = new_session(client, seed)
-    after = moment(seed, client.call_tool, "snapshot", {"session": session})
+    after = moment(seed, snapshot, client, session)
     known = place.snapshots()
     answered = kill_after(after, client, place, "snapshot", session=session)
     whole = place.snapshots()
@@ -173,10 +180,10 @@ def test_while_a_session_wakes(place, seed):
 def test_while_a_snapshot_is_restored(place, seed, in_place):
     client = place.server()
     session = new_session(client, seed)
-    made = handle_in(client.call_tool("snapshot", {"session": session}).text)
+    made = snapshot(client, session)
     run(client, "x = 'later'; y = open('f', 'w').write('later')", session=session)
     arguments = {"snapshot": made, **({"session": session} if in_place else {})}
-    after = moment(seed, client.call_tool, "restore_snapshot", arguments)
+    after = moment(seed, lambda: restore(client, **arguments))
     kill_after(after, client, place, "restore_snapshot", **arguments)
     with place.server() as client:
         assert place.snapshots() == [made]
