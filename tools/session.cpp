@@ -64,7 +64,8 @@ Session::Session(SessionServices services, sandbox::SandboxSpec spec, sandbox::S
       tasks_(services_.executor, log_defect) {
   spec_.name = lease_.record.id;
   spec_.workspace = lease_.workspace();
-  if (lease_.record.generation > 0 && !images_.current())
+  bool had_kernel = lease_.record.generation > 0 || lease_.record.ended;
+  if (had_kernel && !images_.current())
     lost_because_ =
         lease_.record.ended.value_or("ended with the server that ran it, or for lack of use");
 }

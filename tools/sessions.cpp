@@ -190,6 +190,7 @@ awaitable<std::shared_ptr<Session>> Sessions::make(const std::string& principal,
   record.python = wish.python.empty() ? policy_.default_python : wish.python;
   record.network = wish.network;
   if (!wish.conversation.empty()) record.conversation = wish.conversation;
+  record.ended = wish.ended;
   record.created = record.used = now_seconds();
   auto prepare = [this, &record] {
     // Before anything is made: a wrong name has no effect.

@@ -56,6 +56,8 @@ class Sessions {
     std::string python;
     bool network = false;
     std::string conversation;  // hash of the key that shall find it; may be empty
+    // What has become of its variables if this process dies before they are there.
+    std::optional<std::string> ended;
   };
   // Throws ToolError: too many sessions, no such template, network not allowed, name taken, disk.
   // A template is wished for by name: a path would let the model choose what of this machine is

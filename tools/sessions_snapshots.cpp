@@ -130,6 +130,7 @@ awaitable<Sessions::Restored> Sessions::restore(std::string principal, std::stri
   wish.python = held.record.python;
   wish.network = held.record.network && policy_.allow_network;
   if (is_new) {
+    wish.ended = "was being restored from a snapshot when the server ended";
     auto opening = co_await opening_.take();
     restored.session = co_await make(principal, wish);
   } else {
