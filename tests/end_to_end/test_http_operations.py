@@ -6,6 +6,7 @@ import json
 import re
 import resource
 import signal
+import socket
 import subprocess
 import time
 
@@ -145,7 +146,62 @@ def test_a_request_is_one_line_with_its_trace_and_without_code(server, session):
     assert line["principal"] == "token" and line["mcp_name"] == "run_python" and line["id"]
     execution = events(server, "execution")[-1]
     assert execution["session"] == session and execution["execution"] and execution["outcome"] == "ok"
+    assert execution["request"] == line["id"]
     assert "hunter3" not in server.stderr and TOKEN not in server.stderr
+
+
+def test_an_execution_names_its_request_in_every_form_of_mcp(server, session):
+    """The line of a request and that of what it ran share its id: modern, legacy, in a batch, HTTP+SSE."""
+    code = {"name": "run_python", "arguments": {"code": "1", "session": session}}
+    call = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": code}
+    both = {**AUTHORIZED, "Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+
+    def joined(path, message, headers):
+        seen = len(events(server, "execution"))
+        status = server.request("POST", path, json.dumps(message), {**both, **headers})[0]
+        assert status in (200, 202)
+        execution = until(lambda: events(server, "execution")[seen:])[-1]
+        return until(lambda: [x for x in events(server, "request") if x["id"] == execution["request"]])[-1]
+
+    params = {
+        "protocolVersion": "2025-03-26",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    }
+    initialize = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    ident = server.request("POST", "/mcp", json.dumps(initialize), both)[1]["Mcp-Session-Id"]
+    for message in (call, [call]):
+        assert joined("/mcp", message, {"Mcp-Session-Id": ident})["mcp_session"] == ident[:8]
+
+    stream = server.connect()
+    stream.request("GET", "/sse", headers={**AUTHORIZED, "Accept": "text/event-stream"})
+    response = stream.getresponse()
+    response.readline()
+    path = response.readline().decode().removeprefix("data: ").strip()
+    server.request("POST", path, json.dumps(initialize), both)
+    assert joined(path, call, {})["path"] == "/messages"
+    stream.close()
+
+
+@pytest.mark.parametrize(
+    "sent, status",
+    [
+        (b"nonsense\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\nHost: localhost\r\n\r\n", 400),
+        (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n\r\n", 414),
+        (b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 200 + b"\r\n", 431),
+        (b"GET / HTTP/3.0\r\n\r\n", 505),
+    ],
+)
+def test_what_is_no_request_is_counted_and_logged_all_the_same(server, sent, status):
+    sample = f'pykeep_http_requests_total{{path="other",status="{status}"}}'
+    before = metrics(server).get(sample, 0)
+    host, port = server.address.split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as client:
+        client.sendall(sent)
+        assert client.recv(4096).startswith(f"HTTP/1.1 {status} ".encode())
+    assert metrics(server)[sample] == before + 1
+    until(lambda: [x for x in events(server, "request") if x["status"] == str(status)])
 
 
 @pytest.mark.parametrize(
