@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
+#include <poll.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@ namespace transport::http {
 namespace {
 
 constexpr std::size_t kMaxFile = 1 << 20;
+constexpr int kPipeWait = 10'000;  // milliseconds
 constexpr std::size_t kMaxPrincipal = 64;
 constexpr std::size_t kMinToken = 22;     // 128 bits in base64
 constexpr std::size_t kMinHexToken = 32;  // and in hex
@@ -56,19 +58,28 @@ const char* problem_with(std::string_view token) {
   return nullptr;
 }
 
+// As read(2), of a pipe as well: that one has a while to begin, but not for ever (EAGAIN).
+ssize_t read_some(int fd, char* buffer, std::size_t size) {
+  ssize_t got = ::read(fd, buffer, size);
+  pollfd state{fd, POLLIN, 0};
+  if (got < 0 && errno == EAGAIN && ::poll(&state, 1, kPipeWait) == 1)
+    got = ::read(fd, buffer, size);
+  return got;
+}
+
 // The whole of a small file. Throws std::runtime_error.
 std::string contents(const std::filesystem::path& file) {
   auto fail = [&file](const std::string& why) {
     throw std::runtime_error(file.string() + ": " + why);
   };
-  int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) fail(std::strerror(errno));
   struct stat status {};
   fstat(fd, &status);
   std::string text(kMaxFile + 1, '\0');
   std::size_t size = 0;
   ssize_t got = 0;
-  while (size < text.size() && (got = ::read(fd, text.data() + size, text.size() - size)) > 0)
+  while (size < text.size() && (got = read_some(fd, text.data() + size, text.size() - size)) > 0)
     size += got;
   int failure = errno;
   close(fd);

@@ -1,10 +1,13 @@
 #include "transport/http/tokens.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
+#include <thread>
 
 #include "transport/http/authentication.hpp"
 
@@ -108,6 +111,24 @@ TEST_CASE("a token file that others may write is refused, one they may read is n
   CHECK_THROWS_AS(tokens_of(directory.write(text, 0602)), std::runtime_error);
   CHECK(tokens_of(directory.write(text, 0644)).size() == 1);
   CHECK_THROWS_WITH(tokens_of("/nowhere/tokens"), "/nowhere/tokens: No such file or directory");
+}
+
+TEST_CASE("a pipe is read as a file is, and one that nobody writes to is not waited for") {
+  Directory directory;
+  std::filesystem::path pipe = directory.path / "pipe";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(tokens_of(pipe), doctest::Contains("there is no token in it"));
+  int ends[2];
+  REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
+  std::thread writer([end = ends[1]] {  // as in --token-file <(command)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::string text = std::string("alice: ") + kAlice;
+    CHECK(write(end, text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+    close(end);
+  });
+  CHECK(tokens_of("/proc/self/fd/" + std::to_string(ends[0])).size() == 1);
+  writer.join();
+  close(ends[0]);
 }
 
 TEST_CASE("a broken file does not take the tokens away that were read before") {
