@@ -1,7 +1,6 @@
 """Variables outlive the program: kernels put on disk when the client goes, and woken by the next one."""
 
 import os
-import random
 import re
 import signal
 import subprocess
@@ -153,28 +152,3 @@ def test_a_damaged_image_is_refused_with_the_reason(images, start, environment, 
     text = run(start(), "x", session=handle).text
     assert "could not be restored, because" in text, text
     assert "NameError" in text
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_kill_at_any_moment_of_going_to_sleep_or_waking(images, start, tmp_path, seed):
-    """kill -9 leaves the session's last state, or says that it is gone: never another one."""
-    chance = random.Random(seed)
-    first = start("--checkpoint-cells", "0", "--checkpoint-seconds", "0")
-    handle = handle_of(run(first, f"x = {seed}"))
-    if seed % 2:  # while it goes to sleep
-        first.process.stdin.close()
-        time.sleep(chance.random() * 0.25)
-    else:  # while it wakes
-        first.close()
-        first = start()
-        first.start("tools/call", {"name": "run_python", "arguments": {"code": "x", "session": handle}})
-        time.sleep(chance.random() * 0.25)
-    first.process.kill()
-    first.process.wait(5)
-    text = run(start(), "x", session=handle).text
-    kept = text.endswith(f"variables are kept.]\n{seed}")
-    lost = "Variables from before are gone" in text and "NameError" in text
-    old = text.endswith(f"\n{seed}") and "executions after" in text
-    assert kept or lost or old, text
-    left = [path.name for path in (tmp_path / "state" / "sessions" / handle).glob("image.*")]
-    assert len(left) <= 1
