@@ -176,17 +176,25 @@ def test_a_client_with_a_new_mcp_session_for_every_call_keeps_its_variables(serv
 
 
 def test_a_restart_leaves_no_client_with_a_dead_id_and_no_silent_loss(tmp_path):
-    """kill -9 at the worst moment: the same Mcp-Session-Id goes on, and the first result says what was lost."""
+    """kill -9 in the middle of an upload: the same Mcp-Session-Id goes on, the first result says what was lost,
+    and there is no half file."""
     with start(tmp_path) as server:
         client = Mcp(server)
         handle = re.search(HANDLE, client.run("x = 41; open('kept.txt', 'w').write('kept')"))[0]
+        path = ticket(text_of(client.call("upload_file", name="half.bin", session=handle)))
+        upload = raw(server, "PUT", path, {"Content-Length": "1000000"})
+        upload.sendall(bytes(500_000))
         time.sleep(1.3)  # the new MCP session is on disk within a second
         server.process.kill()
         server.process.wait()
+        upload.close()
     with start(tmp_path) as client.server:
         said = client.run("print('x' in globals(), open('kept.txt').read())", session=handle)
         assert "kernel was" in said and "kept" in said
         assert ("restored" in said) == ("True kept" in said)
+        listed = text_of(client.call("list_files", session=handle))
+        assert "kept.txt" in listed and "half.bin" not in listed
+        assert list((tmp_path / "state").rglob("half*")) == []
         client.headers["Mcp-Session-Id"] = "A" * 26
         assert client.post("ping")[0] == 404
         params = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
@@ -327,7 +335,7 @@ def test_the_head_of_a_stream_does_not_wait_for_its_first_event(server):
 def test_streams_that_are_torn_off_spoil_no_other_and_leave_nothing(server, handle):
     """Clients that reset in the middle of an answer, of a GET stream, of an SSE connection, of a head."""
     client = Mcp(server)
-    until(lambda: descriptors(server) < 40)
+    client.run("'the kernel is up'", session=handle)
     before = descriptors(server)
     code = "import time\nfor i in range(20): print(i, flush=True); time.sleep(0.05)"
     params = {
