@@ -22,6 +22,12 @@ std::optional<double> time_in(const json::object& claims, const char* name) {
   return value->to_number<double>();
 }
 
+// A claim that is one text; empty if it is not.
+std::string text_in(const json::object& claims, const char* name) {
+  const json::value* value = claims.if_contains(name);
+  return value && value->is_string() ? std::string(value->get_string()) : std::string();
+}
+
 // A claim that is one text or an array of them.
 std::vector<std::string> texts_in(const json::object& claims, const char* name) {
   std::vector<std::string> texts;
@@ -102,9 +108,9 @@ OAuth::Verdict OAuth::judge(const json::object& claims,
                             std::chrono::system_clock::time_point now) const {
   double seconds = std::chrono::duration<double>(now.time_since_epoch()).count();
   double leeway = static_cast<double>(kLeeway.count());
-  std::vector<std::string> issuer = texts_in(claims, "iss"), subject = texts_in(claims, "sub");
+  std::string subject = text_in(claims, "sub");
   auto expires = time_in(claims, "exp"), begins = time_in(claims, "nbf");
-  if (issuer.size() != 1 || issuer[0] != options_.issuer) return invalid("it is of another issuer");
+  if (text_in(claims, "iss") != options_.issuer) return invalid("it is of another issuer");
   if (!contains(texts_in(claims, "aud"), options_.audience))
     return invalid("it is not made out for this server (its audience is another)");
   if (!expires) return invalid("it does not say when it expires");
@@ -112,13 +118,13 @@ OAuth::Verdict OAuth::judge(const json::object& claims,
   if (claims.contains("nbf") && (!begins || seconds < *begins - leeway))
     return invalid("it is not valid yet");
   auto is_control = [](unsigned char c) { return c < ' ' || c == 0x7f; };
-  if (subject.size() != 1 || subject[0].empty() || subject[0].size() > kMaxSubject ||
-      std::any_of(subject[0].begin(), subject[0].end(), is_control))
+  if (subject.empty() || subject.size() > kMaxSubject ||
+      std::any_of(subject.begin(), subject.end(), is_control))
     return invalid("it does not say whose it is");
   std::vector<std::string> scopes = scopes_in(claims);
   Verdict verdict;
   verdict.kind = Verdict::Kind::accepted;
-  verdict.principal = options_.issuer + "#" + subject[0];  // an issuer has no '#' (RFC 8414)
+  verdict.principal = options_.issuer + "#" + subject;  // an issuer has no '#' (RFC 8414)
   for (const std::string& scope : options_.scopes)
     if (!contains(scopes, scope)) {
       verdict.kind = Verdict::Kind::insufficient_scope;

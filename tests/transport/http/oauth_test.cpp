@@ -221,6 +221,8 @@ TEST_CASE("claims decide who is let in") {
   audiences.emplace_back(kResource);
   json::array scopes;
   scopes.emplace_back("python:run");
+  json::array listed;  // what is to be one text, in a list
+  listed.emplace_back(kIssuer);
   struct Row {
     const char* name;
     json::object claims;
@@ -236,6 +238,8 @@ TEST_CASE("claims decide who is let in") {
            Row{"another issuer", but("iss", "https://issuer.example/"), "of another issuer"},
            Row{"no issuer", but("iss", nullptr), "of another issuer"},
            Row{"issuers", but("iss", json::array{kIssuer, kIssuer}), "of another issuer"},
+           Row{"an issuer in a list", but("iss", listed), "of another issuer"},
+           Row{"a subject in a list", but("sub", listed), "does not say whose it is"},
            Row{"another audience", but("aud", "https://keep.example/"),
                "not made out for this server"},
            Row{"no audience", but("aud", nullptr), "not made out for this server"},
