@@ -9,7 +9,7 @@ import random
 import re
 import subprocess
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import leftovers
 import pytest
@@ -26,6 +26,7 @@ HANDLE = r"\b[a-z2-7]{26}\b"
 class Place:
     state: object
     environment: dict
+    killed: list = field(default_factory=list)  # the ids of servers
 
     def server(self, *options):
         # Checkpoints off: what a session goes back to is what was frozen when the client went, or nothing.
@@ -64,6 +65,7 @@ def handle_in(text):
 def kill(client, place):
     client.process.kill()
     client.process.wait(10)
+    place.killed.append(client.process.pid)
     until = time.monotonic() + 10
     while strays := leftovers.strays(place.state):
         assert time.monotonic() < until, strays
@@ -220,6 +222,5 @@ def check_nothing_is_left(place):
         while left() and time.monotonic() < until:
             time.sleep(0.1)
         assert left() == []
-        pid = client.process.pid
-    assert leftovers.groups_of(pid) == []
+        assert [group for pid in place.killed for group in leftovers.groups_of(pid)] == []
     assert leftovers.strays(place.state) == []
