@@ -31,7 +31,7 @@ import over_http  # noqa: E402
 import servers  # noqa: E402
 from mcp_client import Client  # noqa: E402
 from mutations import mutated_lines  # noqa: E402
-from table import Row, show, sized, timed  # noqa: E402
+from table import Row, attempted, show, sized, timed  # noqa: E402
 
 MB = 1_000_000
 STATE_MAY_GROW = 20 * MB
@@ -269,7 +269,7 @@ def main(pykeep, *groups):
         bench = Bench(pykeep, state)
         for group in groups or GROUPS:
             print(f"measuring: {group}", file=sys.stderr)
-            rows += getattr(bench, group)()
+            rows += attempted(group, getattr(bench, group))
     title = f"{pykeep}, Python {sys.version.split()[0]}, {os.cpu_count()} processors"
     sys.exit(not show(title, rows))
 

@@ -9,7 +9,7 @@ import time
 import over_http
 import servers
 from http_server import HttpServer
-from table import counted, megabytes, seconds, sized, timed
+from table import attempted, counted, megabytes, seconds, sized, timed
 
 COUNT = 20  # samples of everything timed
 LIVE = 100
@@ -44,7 +44,7 @@ def rows(pykeep, env):
         hibernation,
     ):
         print(f"measuring: images, {group.__name__}", file=sys.stderr)
-        yield from group(pykeep, env)
+        yield from attempted(f"images, {group.__name__}", group, pykeep, env)
 
 
 def wait_for_image(pykeep, env, limit=180.0):

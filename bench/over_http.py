@@ -4,12 +4,13 @@ import contextlib
 import re
 import resource
 import statistics
+import sys
 import time
 
 import servers
 from http_server import HttpServer
 from load import Channel, drive, processor_time
-from table import Row, loaded, megabytes, seconds, sized, timed
+from table import Row, attempted, loaded, megabytes, seconds, sized, timed
 
 SECONDS = 5  # of load, for each row
 SESSIONS = 50
@@ -22,12 +23,10 @@ def rows(pykeep, env):
     resource.setrlimit(
         resource.RLIMIT_NOFILE, (4096, max(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     )
-    with HttpServer([pykeep], "--max-kernels", "128", env=env) as server:
-        yield from listings(server)
-        yield from cells(server)
-    for measure in (idle_connections, streams, slow_readers):
-        with HttpServer([pykeep], env=env) as server:
-            yield from measure(server)
+    for measure in (listings, cells, idle_connections, streams, slow_readers):
+        print(f"measuring: http, {measure.__name__}", file=sys.stderr)
+        with HttpServer([pykeep], "--max-kernels", "128", env=env) as server:
+            yield from attempted(f"http, {measure.__name__}", measure, server)
     yield from beside_stdio(pykeep, env)
     yield first_call_from_pool(pykeep, env)
 

@@ -3,6 +3,7 @@
 import math
 import statistics
 import sys
+import traceback
 from dataclasses import dataclass
 
 HEADINGS = ("", "pykeep", "p99", "peer", "p99", "ratio", "must be", "", "")
@@ -63,6 +64,15 @@ def sized(what, size, peer=None, *, below=None, note="") -> Row:
     bound = "" if below is None else f"< {megabytes(below)}"
     other = "" if peer is None else megabytes(peer)
     return Row((what, megabytes(size), "", other, "", "", bound), below is None or size < below, note)
+
+
+def attempted(what, measure, *arguments):
+    """The rows of one measurement; where it fails, one that says so, so that the others are still taken."""
+    try:
+        yield from measure(*arguments)
+    except Exception as failure:
+        traceback.print_exc()
+        yield counted(what, "failed", met=False, note=f"{type(failure).__name__}: {failure}"[:200])
 
 
 def show(title, rows) -> bool:
