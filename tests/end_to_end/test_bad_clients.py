@@ -16,7 +16,15 @@ WRONG = {
     "number": ["x", True, [], {}, 1e300, -1],
     "boolean": ["yes", 1, [], {}],
 }
-ENOUGH = {"code": "1", "name": "n", "text": "t", "path": "p", "execution": "e", "session": "s"}
+ENOUGH = {
+    "code": "1",
+    "name": "n",
+    "text": "t",
+    "path": "p",
+    "execution": "e",
+    "session": "s",
+    "snapshot": "s",
+}
 
 
 def test_every_argument_of_every_tool_refuses_what_is_not_of_its_type(run):
