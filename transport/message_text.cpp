@@ -21,9 +21,9 @@ std::string_view without_mark(std::string_view text) {
 }
 
 // Whether it may have more values, an object's keys among them, than a message may: a text of two
-// bytes a value becomes twelve times as much memory. Such a text is longer than twice their number.
+// bytes a value becomes twelve times as much memory. A shorter text cannot have that many.
 bool has_too_many_values(std::string_view text) {
-  if (text.size() / 2 <= kMaxValues) return false;
+  if (text.size() < 2 * kMaxValues) return false;
   std::size_t values = 1;
   bool in_string = false;
   for (std::size_t at = 0; at < text.size() && values <= kMaxValues; ++at) {
