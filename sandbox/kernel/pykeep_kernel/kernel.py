@@ -41,7 +41,7 @@ class Kernel:
         self._end_of_cell = displays.end_of_cell
         self._exit_notice = magics.exit_notice
         self._end_forked_child = processes.end_forked_child
-        self._resume = functools.partial(resume.resume, self)
+        self.resume = functools.partial(resume.resume, self)
         _support_libraries(self.asker)
         sys.argv = [""]
         sys.path.insert(0, "")  # modules in the working directory can be imported
@@ -55,7 +55,7 @@ class Kernel:
             if frame["op"] == "execute":
                 self.execute(frame)
             if frame["op"] == "resumed":
-                self._resume(frame["reason"], frame["environment"])
+                self.resume(frame["reason"], frame["environment"])
                 self._greet()
 
     def _greet(self):

@@ -46,7 +46,9 @@ class Packages:
                 os.environ.setdefault(name, value)
             elif os.environ.get(name) == value:
                 del os.environ[name]
-        self.refresh()
+        # Only then: it writes to what the import system remembers of each directory of the template.
+        if os.path.isdir(self._site):
+            self.refresh()
 
     def refresh(self):
         """After an installation: what is new can be imported at once, .pth files included."""

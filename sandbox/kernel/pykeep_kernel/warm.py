@@ -44,6 +44,7 @@ def up(kernel):
         for library, code in _CELLS:
             if library is None or library in sys.modules:
                 kernel.execute({"id": 0, "code": code})
+    kernel.resume("template", {})  # what every session begins with
     _forget(kernel.shell, known)
     for _ in range(2):  # what finalisers let go of is garbage for the second time
         gc.collect()
