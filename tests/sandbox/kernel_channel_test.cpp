@@ -62,6 +62,7 @@ class ChildProcess : public Process {
     return status;
   }
   std::uint64_t memory_kills() override { return kills; }
+  pid_t program() override { return pid_; }
   Usage usage() override { return Usage(); }
   bool is_sampled() const override { return false; }
   void enforce() override {}
