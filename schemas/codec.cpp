@@ -1,7 +1,5 @@
 #include "schemas/codec.hpp"
 
-#include "schemas/parse.hpp"
-
 namespace schemas {
 
 std::string clipped(std::string_view text, std::size_t most) {
@@ -49,7 +47,7 @@ json::value unquoted(const json::value& in) {
   std::string_view text = in.get_string();
   if (text.size() > kLongestNumber) return in;
   boost::system::error_code bad;
-  json::value out = parse(text, bad);
+  json::value out = json::parse(text, bad);  // ranges are checked where it is read
   return !bad && (out.is_number() || out.is_bool()) ? out : in;
 }
 
