@@ -137,6 +137,7 @@ awaitable<std::string> Session::start_anew(std::string not_restored) {
   lease_.record.ended.reset();
   co_await images_.drop();
   std::string gone = " Variables from before are gone; files in /workspace are kept.";
+  if (!not_restored.empty() && !not_restored.ends_with('.')) not_restored += '.';
   if (!not_restored.empty())
     co_return "A new kernel was started: the last one could not be restored, because " +
         not_restored + gone;

@@ -141,7 +141,7 @@ struct Run {
 struct File {
   std::uint64_t size;
   std::int64_t modified_ns;
-  std::uint64_t inode;
+  std::uint64_t inode;       // 0: any, it may be a copy
   std::uint32_t path;        // string; inside
   std::uint32_t may_change;  // shared mappings only: its contents are the user's
 };

@@ -14,6 +14,8 @@ struct FreezeRequest {
   // The template image that the process was thawed from, if any: its clean pages are referred to,
   // not copied. Never a session's image: an image depends on one other at most.
   std::filesystem::path base;
+  // Inside. Its files may be copies in a thaw, with other inodes: size and time tell them then.
+  std::string copied = "/workspace";
   bool keep_running = true;  // false: the process is killed once the image is complete
   // Take the memory from a fork() of the process, which goes on meanwhile: a pause of some 10 ms
   // whatever its size. Ignored when the process is to end, and where fork() would miss something.

@@ -132,7 +132,7 @@ std::optional<std::string> why_not_here(const ImageInfo& info,
     if (stat(file.path.c_str(), &status) == -1) return file.path + " is gone";
     std::int64_t modified = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
     if (static_cast<std::uint64_t>(status.st_size) != file.size || modified != file.modified_ns ||
-        status.st_ino != file.inode)
+        (file.inode != 0 && status.st_ino != file.inode))
       return file.path + " has changed since";
   }
   return std::nullopt;

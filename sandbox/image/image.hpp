@@ -21,7 +21,7 @@ struct MappedFile {
   std::string path;
   std::uint64_t size = 0;
   std::int64_t modified_ns = 0;
-  std::uint64_t inode = 0;
+  std::uint64_t inode = 0;  // 0: any
 };
 
 struct ImageInfo {

@@ -110,7 +110,8 @@ const std::optional<InnerRoot::Found>& Memory::find(const std::string& path) {
 
 std::uint32_t Memory::file_index(const std::string& path, const InnerRoot::Found& found,
                                  bool may_change) {
-  File file{found.size, found.modified_ns, found.inode, 0, may_change};
+  std::uint64_t inode = path.starts_with(input_.copied) ? 0 : found.inode;
+  File file{found.size, found.modified_ns, inode, 0, may_change};
   if (!metadata_.files.empty()) {
     const File& last = metadata_.files.back();
     if (last.inode == file.inode && last.may_change == file.may_change &&

@@ -30,6 +30,7 @@ struct MemoryInput {
   // The base image as the host knows it, if any.
   std::uint64_t base_inode = 0, base_device = 0;
   std::string base_path;
+  std::string copied;  // the files below it are known by size and time
   std::chrono::steady_clock::time_point deadline;
 };
 

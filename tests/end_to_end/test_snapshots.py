@@ -1,6 +1,8 @@
 """Snapshots of real kernels: forks, rollbacks, what cannot be carried, and the command line."""
 
+import pathlib
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -78,6 +80,70 @@ def test_a_rollback_takes_memory_and_files_back(server):
     assert "before" not in server.call_tool("list_sessions").text
     # Deleted: the session that came from it goes on.
     assert run(server, "x.append(3); x", session=session).text == "[1, 3]"
+
+
+MAPS_FILES_OF_ITS_WORKSPACE = """
+import importlib.machinery, importlib.util, mmap, os, pathlib, shutil
+import numpy as np
+library = next(pathlib.Path(mmap.__file__).parent.glob("_lsprof.*.so"))
+os.makedirs(".packages/lib", exist_ok=True)
+shutil.copyfile(library, ".packages/lib/_lsprof.so")
+loader = importlib.machinery.ExtensionFileLoader("_lsprof", "/workspace/.packages/lib/_lsprof.so")
+module = importlib.util.module_from_spec(importlib.util.spec_from_loader("_lsprof", loader))
+loader.exec_module(module)
+profiler = module.Profiler()
+np.arange(1000.0).tofile("data")
+shared = np.memmap("data", float, "r+")
+private = np.memmap("data", float, "c")
+private[1] = -1
+"""
+
+WORKS = "profiler.enable(); profiler.disable(); print(shared[:3].sum(), private[:3].sum(), os.getcwd())"
+
+
+def test_a_copy_of_the_workspace_has_the_mapped_files(server, start):
+    """A forked and a rolled back session have other files of the same names: np.memmap, installed libraries."""
+    session = new_session(server)
+    assert not run(server, MAPS_FILES_OF_ITS_WORKSPACE, session=session).is_error
+    made = snapshot(server, session=session)
+    run(server, "shared[0] = 100; shared.flush()", session=session)
+    fork = restore(server, made)
+    assert run(server, WORKS, session=fork).text.endswith("3.0 1.0 /workspace\n")
+    again = restore(server, snapshot(server, session=fork))
+    assert run(server, WORKS, session=again).text.endswith("3.0 1.0 /workspace\n")
+    restore(server, made, session=session)
+    assert run(server, WORKS, session=session).text.endswith("3.0 1.0 /workspace\n")
+    for each in (fork, again, session):
+        server.call_tool("close_session", {"session": each})
+    client = start()
+    handle = handle_of(run(client, MAPS_FILES_OF_ITS_WORKSPACE))
+    client.close()
+    woken = run(start(), WORKS, session=handle)
+    assert woken.text.endswith("3.0 1.0 /workspace\n"), woken.text
+
+
+GONE = {
+    "f = open('data', 'rb')": ("data", "cannot open: /workspace/data: it is not there any more"),
+    "import os; os.makedirs('a/b'); os.chdir('a/b')": (
+        "a",
+        "cannot go to its directory: /workspace/a/b: it is not there any more",
+    ),
+    "import numpy as np; m = np.memmap('data', 'u1', 'r')": ("data", "cannot open: /workspace/data"),
+    "import os, sys; os.dup2(os.open('log', os.O_CREAT | os.O_WRONLY), 2)": ("log", "/workspace/log"),
+}
+
+
+@pytest.mark.parametrize("code", GONE)
+def test_a_file_that_went_meanwhile_is_named(images, start, environment, code):  # noqa: F811
+    first = start()
+    handle = handle_of(run(first, "open('data', 'wb').write(b'x' * 9000);" + code + "; x = 5"))
+    first.close()
+    name, said = GONE[code]
+    path = pathlib.Path(environment["PYKEEP_STATE_DIR"]) / "sessions" / handle / "workspace" / name
+    assert path.exists()
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    text = run(start(), "x", session=handle).text
+    assert said in text and "Variables from before are gone" in text, text
 
 
 def test_what_cannot_be_carried_is_refused_by_name(server):

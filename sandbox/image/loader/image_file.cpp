@@ -102,8 +102,14 @@ Image open_image(const char* image, const char* base) {
   result.fd = lift(first, result.floor, kWhat);
   if (second >= 0) result.base_fd = lift(second, result.floor, "the template's image");
   result.floor = (result.fd > result.base_fd ? result.fd : result.base_fd) + 1;
+  result.report = static_cast<int>(call(__NR_fcntl, 2, F_DUPFD_CLOEXEC, result.floor));
+  if (result.report >= 0) {
+    report_to(result.report);
+    result.floor = result.report + 1;
+  }
   for (int number = 4; number < result.floor; ++number)
-    if (number != result.fd && number != result.base_fd) call(__NR_close, number);
+    if (number != result.fd && number != result.base_fd && number != result.report)
+      call(__NR_close, number);
   call(__NR_close_range, result.floor, ~0u, 0);
   return result;
 }

@@ -106,12 +106,17 @@ class Restorer {
         call(__NR_open, path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC), "cannot open", path));
     index_ = mapping.file;
     writable_ = writable;
-    if (file.may_change) return;
     struct stat status {};
     check(call(__NR_fstat, file_, &status), "cannot look at", path);
+    if (file.may_change) {
+      // Touching what is behind its end would kill the process.
+      if (static_cast<std::uint64_t>(status.st_size) < file.size)
+        fail("a file that the image maps is shorter now", path);
+      return;
+    }
     std::int64_t modified = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
     if (static_cast<std::uint64_t>(status.st_size) != file.size || modified != file.modified_ns ||
-        status.st_ino != file.inode)
+        (file.inode != 0 && status.st_ino != file.inode))
       fail("a file that the image needs was changed since", path);
   }
 

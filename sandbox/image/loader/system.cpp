@@ -1,5 +1,6 @@
 #include "sandbox/image/loader/system.hpp"
 
+#include <errno.h>
 #include <sys/mman.h>
 
 // The compiler calls these three by itself.
@@ -30,8 +31,9 @@ namespace sandbox::image::loader {
 
 namespace {
 
-constexpr int kStandardError = 2;
 constexpr int kFailed = 121;  // kLoaderFailed (image.hpp)
+
+int report = 2;  // where fail() writes
 
 class Line {
  public:
@@ -48,14 +50,25 @@ class Line {
     } while (number > 0);
     add(digits + at);
   }
-  void write() { call(__NR_write, kStandardError, text_, size_); }
+  void write() { call(__NR_write, report, text_, size_); }
 
  private:
   char text_[1024];
   std::size_t size_ = 0;
 };
 
+// For the reader; null: the number has to do.
+const char* describe(long error) {
+  if (error == -ENOENT) return "it is not there any more";
+  if (error == -ENOTDIR) return "it is not in a directory any more";
+  if (error == -EACCES) return "it may not be opened any more";
+  if (error == -ENOMEM) return "there is not enough memory";
+  return nullptr;
+}
+
 }  // namespace
+
+void report_to(int fd) { report = fd; }
 
 std::size_t length(const char* text) {
   std::size_t size = 0;
@@ -76,7 +89,10 @@ void fail(const char* what, const char* detail, long error) {
     line.add(": ");
     line.add(detail);
   }
-  if (error < 0) {
+  if (const char* reason = describe(error)) {
+    line.add(": ");
+    line.add(reason);
+  } else if (error < 0) {
     line.add(" (errno ");
     line.add(-error);
     line.add(")");

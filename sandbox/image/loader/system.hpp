@@ -36,9 +36,14 @@ long call(long number, Arguments... arguments) {
 std::size_t length(const char* text);
 bool equal(const char* one, const char* other);
 
-// Ends the process with kLoaderFailed after a line on stderr: "loader: WHAT: DETAIL (errno N)".
+// Ends the process with kLoaderFailed after a line on stderr: "loader: WHAT: DETAIL (errno N)", or
+// with words in place of the number.
 // `error`: a negative errno, or 0.
 [[noreturn]] void fail(const char* what, const char* detail = nullptr, long error = 0);
+
+// Another descriptor of what stderr was at the start: the process may have had a file of its own as
+// its stderr, which comes back before everything else does.
+void report_to(int fd);
 
 // `result` unless it is an error: then fails.
 long check(long result, const char* what, const char* detail = nullptr);

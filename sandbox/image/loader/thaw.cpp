@@ -90,6 +90,10 @@ void thaw(char** arguments) {
   memcpy(signals, image.begin<QueuedSignal>(kSignals), pending * sizeof(QueuedSignal));
   call(__NR_close, image.fd);
   if (image.base_fd >= 0) call(__NR_close, image.base_fd);
+  if (image.report >= 0) {
+    call(__NR_close, image.report);
+    report_to(2);
+  }
   call(__NR_munmap, kMetadata, kPageSize + page_up(image.header().metadata_size));
   install_filter(hulls);
   continue_threads(threads, signals, pending);

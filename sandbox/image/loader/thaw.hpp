@@ -12,6 +12,7 @@ class Image {
  public:
   int fd = -1;
   int base_fd = -1;  // of the image it refers to; -1: none
+  int report = -1;   // for what fail() says
   int floor = 4;     // descriptors from here on are free for our own use
 
   const Header& header() const { return *reinterpret_cast<const Header*>(kMetadata); }
