@@ -64,7 +64,8 @@ bool contains(const std::string& text, const std::string& part) {
 
 std::size_t entries(const fs::path& directory) {
   std::size_t count = 0;
-  for (const auto& entry : fs::directory_iterator(directory))
+  std::error_code absent;  // a process that was killed at once has made nothing
+  for (const auto& entry : fs::directory_iterator(directory, absent))
     if (entry.path().filename() != "lock") ++count;
   return count;
 }

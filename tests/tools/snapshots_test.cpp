@@ -178,7 +178,8 @@ TEST_CASE("a kernel that cannot be frozen is explained, and goes on") {
                  "The kernel cannot be frozen: fd 7 is a TCP socket: close it, or say allow_lost. "
                  "No snapshot was made, and the session goes on."));
   CHECK(run(world, "get x") == "1");
-  CHECK(fs::is_empty(world.directory / "snapshots"));
+  for (const auto& left : fs::directory_iterator(world.directory / "snapshots"))
+    CHECK(left.path().filename() == "lock");  // of the store itself
   json::object lossy;
   lossy["allow_lost"] = true;
   CHECK(!world.call("snapshot", lossy).isError.value_or(false));
