@@ -14,8 +14,9 @@ namespace asio = boost::asio;
 
 namespace {
 
-// What ending the kernels and the backend may take, after the grace.
-constexpr std::chrono::seconds kLastSteps{15};
+// What ending the kernels and the backend may take, after the grace, and putting them on disk
+// alone.
+constexpr std::chrono::seconds kLastSteps{15}, kFreeze{10};
 
 // Each connection is a descriptor, and the usual 1,024 are there for programs that use select(2).
 void allow_many_descriptors() {
@@ -67,7 +68,7 @@ async::awaitable<void> live(Keep& keep, const Options& options, int& code) {
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "pykeep: %s\n", failure.what());
   }
-  co_await keep.sessions.shutdown();
+  co_await keep.sessions.shutdown(kFreeze);
 }
 
 }  // namespace

@@ -106,7 +106,9 @@ class Execution {
 
   // In order. Bounded: past the caps a Gap stands where the middle was.
   std::deque<Output> outputs;
-  std::deque<Output> background;  // arrived since the last execution ended, before this one started
+  // Arrived since the last execution ended, before this one started; the session may put before it
+  // what a kernel had printed that is on disk since.
+  std::deque<Output> background;
 
   bool finished() const { return status >= Status::ok; }
   Stop stop_requested() const { return stop_; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/asio/this_coro.hpp>
+#include <iterator>
 #include <stdexcept>
 
 #include "sandbox/bounded_text.hpp"
@@ -82,6 +83,13 @@ std::string Kernel::Impl::last_words() const {
   return readable_end(words, kLastWords);
 }
 
+std::string Kernel::Impl::background() const {
+  std::string bytes;
+  for (const Output& output : background_)
+    if (const auto* text = std::get_if<Text>(&output.what)) bytes += text->bytes;
+  return bytes;
+}
+
 void Kernel::Impl::forget_background() {
   background_.clear();
   OutputLimits limits = limits_;
@@ -149,7 +157,7 @@ void Kernel::Impl::collect() {
 void Kernel::Impl::begin(Execution& execution) {
   ++id_;
   background_log_->finish();
-  execution.background = std::move(background_);
+  std::ranges::move(background_, std::back_inserter(execution.background));
   forget_background();
   started_ = spilling_ = false;
   reason_ = Reason::none;
@@ -262,6 +270,8 @@ awaitable<void> Kernel::close() {
 }
 
 bool Kernel::alive() const { return impl_->alive(); }
+
+std::string Kernel::background() const { return impl_->background(); }
 
 const json::object& Kernel::greeting() const { return impl_->greeting(); }
 

@@ -60,6 +60,9 @@ class Kernel {
   // Python and IPython version and what else the `ready` frame said; {} before it.
   const boost::json::object& greeting() const;
 
+  // What it printed since the last execution, and no execution has taken over yet: bytes, bounded.
+  std::string background() const;
+
   // Asks it to end, then kills it; within a second.
   awaitable<void> close();
 

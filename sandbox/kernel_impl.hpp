@@ -35,6 +35,7 @@ class Kernel::Impl : public std::enable_shared_from_this<Impl> {
 
   bool alive() const { return phase_ != Phase::dead; }
   const boost::json::object& greeting() const { return greeting_; }
+  std::string background() const;
 
  private:
   enum class Phase { starting, ready, dead };

@@ -2,6 +2,7 @@
 
 // The seam between sessions and whoever provides isolated Python.
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -71,7 +72,9 @@ struct Usage {
 struct FreezeOptions {
   bool keep_running = true;  // false: the kernel ends with a successful freeze (hibernation)
   bool allow_lost = false;   // go on without descriptors that cannot be carried, and say which
-  std::chrono::milliseconds limit{30'000};
+  std::chrono::milliseconds limit{30'000};  // waiting for other freezes included
+  // Set from elsewhere, it makes the freeze fail soon. May be null.
+  std::shared_ptr<const std::atomic<bool>> given_up;
 };
 
 struct FreezeReport {
@@ -107,6 +110,8 @@ class Sandbox {
   virtual Start how_started() const { return Start::cold; }
   // Why it did not start from an image although there should be one; empty otherwise.
   virtual std::string cold_because() const { return {}; }
+  // As Kernel::background.
+  virtual std::string background() const { return {}; }
   // Writes the kernel's memory to the directory `image`, which is made by this call and is complete
   // or absent afterwards. Only between executions. Throws FreezeError.
   virtual awaitable<FreezeReport> freeze(std::filesystem::path image, FreezeOptions options);

@@ -16,7 +16,8 @@
 namespace sandbox {
 
 namespace fs = std::filesystem;
-BOOST_DESCRIBE_STRUCT(ImageRecord, (), (number, generation, execution, current, bytes, seal, lost))
+BOOST_DESCRIBE_STRUCT(ImageRecord, (),
+                      (number, generation, execution, current, bytes, seal, lost, background))
 BOOST_DESCRIBE_STRUCT(SessionRecord, (),
                       (id, principal, name, python, network, generation, created, used, image,
                        ended, conversation))

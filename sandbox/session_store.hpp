@@ -35,6 +35,7 @@ struct ImageRecord {
   std::uint64_t bytes = 0;
   std::string seal;               // its fingerprint(): another image in its place is refused
   std::vector<std::string> lost;  // what was not carried; readable, few
+  std::optional<std::string> background;  // the end of what it printed and no result has shown yet
 };
 
 struct SessionRecord {

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "mcp/error.hpp"
 #include "tools/identifiers.hpp"
@@ -153,6 +154,8 @@ awaitable<void> Session::perform(std::shared_ptr<Run> run) {
   if (wanted()) co_await ensure_kernel(run->announcements);
   if (!wanted()) co_return;
   execution.generation = lease_.record.generation;
+  if (std::string before = std::exchange(background_, {}); !before.empty())
+    execution.background.push_back({sandbox::Text{sandbox::StreamName::out, std::move(before)}});
   co_await sandbox_->run(execution);
 }
 
@@ -249,6 +252,7 @@ std::optional<sandbox::Usage> Session::usage() const {
 
 awaitable<void> Session::close(bool keep, std::chrono::milliseconds freeze_limit) {
   closing_ = true;
+  *no_checkpoint_ = true;
   for (const auto& run : history_) run->execution->request_stop(Execution::Stop::cancelled);
   bool ended = co_await async::within(kCloseGrace, tasks_.join());
   if (!ended) {

@@ -158,7 +158,9 @@ class Session {
   std::size_t waiting_ = 0;
   bool starting_ = false;
   bool hibernating_ = false;
+  std::string background_;  // printed before the kernel was put on disk, not shown yet
   bool closing_ = false;
+  std::shared_ptr<std::atomic<bool>> no_checkpoint_ = std::make_shared<std::atomic<bool>>(false);
   int last_execution_ = 0;
   std::vector<std::string> pending_;
   // What became of the last kernel; empty while one runs, none ever did, or it is on disk.

@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kMaxLost = 20;
 constexpr std::size_t kMaxLostText = 200;
 constexpr std::size_t kShownLost = 5;
+constexpr std::size_t kMaxBackground = 4'000;
 constexpr int kCheckpointPause = 10;  // times as long as the last one took
 
 }  // namespace
@@ -53,6 +54,8 @@ awaitable<sandbox::FreezeReport> SessionImages::take(sandbox::Sandbox& sandbox, 
   image.bytes = report.bytes;
   for (std::size_t i = 0; i < report.lost.size() && i < kMaxLost; ++i)
     image.lost.emplace_back(first_characters(one_line(report.lost[i]), kMaxLostText));
+  std::string printed = options.keep_running ? "" : valid_utf8(sandbox.background());
+  if (!printed.empty()) image.background = last_characters(printed, kMaxBackground);
   auto seal = [&made] { return sandbox::fingerprint(made); };
   image.seal = co_await async::on_pool(pool_, seal);
   lease_.record.image = std::move(image);
@@ -81,6 +84,7 @@ awaitable<void> SessionImages::outdate() {
     co_return;
   }
   lease_.record.image->current = false;
+  lease_.record.image->background.reset();
   bool saved = co_await save();
   if (!saved) co_await drop();  // else it would be taken for the last state one day
 }

@@ -125,6 +125,7 @@ awaitable<std::string> Session::wake() {
   }
   news += not_carried(image.lost);
   last_execution_ = image.execution;
+  background_ = image.background.value_or("");
   lease_.record.ended.reset();
   co_await images_.outdate();  // before the first cell that makes it so
   co_return news;
@@ -196,6 +197,7 @@ awaitable<void> Session::checkpoint() {
   auto start = steady_clock::now();
   sandbox::FreezeOptions options;
   options.limit = kCheckpointLimit;
+  options.given_up = no_checkpoint_;
   try {
     co_await images_.take(*sandbox_, last_execution_, options);
   } catch (const sandbox::FreezeError& refused) {

@@ -80,9 +80,9 @@ class Freeze {
     std::unique_ptr<Tracee> stopped = stop();
     Tracee& tracee = *stopped;
     capture(tracee);
-    Memory memory(
-        {root_, advice_, base_inode_, base_device_, base_path_, request_.copied + '/', deadline_},
-        metadata_, writer_, result_.lost);
+    Memory memory({root_, advice_, base_inode_, base_device_, base_path_, request_.copied + '/',
+                   deadline_, request_.given_up},
+                  metadata_, writer_, result_.lost);
     std::vector<MapsLine> lines = read_maps(pid_);
     memory.save_shared(pid_, lines);
     refuse_lost();

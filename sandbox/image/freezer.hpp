@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -23,9 +24,10 @@ struct FreezeRequest {
   // Only once the process waits for something to read from descriptor 3: a kernel between two
   // cells, not one that is just about to be. Refused if it does not within `limit`.
   bool when_waiting = true;
-  bool allow_lost = false;                  // go on without what cannot be carried, and say so
-  std::uint64_t max_bytes = 64ull << 30;    // of the image; more is refused
-  std::chrono::milliseconds limit{30'000};  // for everything
+  bool allow_lost = false;                      // go on without what cannot be carried, and say so
+  std::uint64_t max_bytes = 64ull << 30;        // of the image; more is refused
+  std::chrono::milliseconds limit{30'000};      // for everything
+  const std::atomic<bool>* given_up = nullptr;  // refused soon after it was set, if any
 };
 
 struct Frozen {

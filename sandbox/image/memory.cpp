@@ -268,6 +268,7 @@ std::uint64_t Memory::read(std::uint64_t address, std::uint64_t size) {
 
 void Memory::check_time() const {
   if (std::chrono::steady_clock::now() > input_.deadline) refuse("it took longer than allowed");
+  if (input_.given_up && *input_.given_up) refuse("it was given up");
 }
 
 void Memory::finish() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 
 #include "sandbox/image/mappings.hpp"
@@ -32,6 +33,7 @@ struct MemoryInput {
   std::string base_path;
   std::string copied;  // the files below it are known by size and time
   std::chrono::steady_clock::time_point deadline;
+  const std::atomic<bool>* given_up = nullptr;
 };
 
 // Decides where each mapping comes from in a thaw, and writes what has to be in the image.

@@ -1,3 +1,4 @@
+#include <chrono>
 #include <system_error>
 
 #include "sandbox/image/freezer.hpp"
@@ -12,9 +13,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 // `aside` is complete afterwards, or gone.
 FreezeReport write_image(pid_t kernel, const fs::path& aside, const Origin& origin,
-                         const FreezeOptions& options) try {
+                         const FreezeOptions& options, Clock::time_point deadline) try {
+  if (Clock::now() >= deadline) throw FreezeError("other kernels were being frozen until then");
   fs::create_directory(aside);
   fs::permissions(aside, fs::perms::owner_all);
   image::FreezeRequest request;
@@ -24,7 +28,8 @@ FreezeReport write_image(pid_t kernel, const fs::path& aside, const Origin& orig
   }
   request.keep_running = options.keep_running;
   request.allow_lost = options.allow_lost;
-  request.limit = options.limit;
+  request.limit = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+  request.given_up = options.given_up.get();
   write_record(aside, origin.record);
   image::Frozen frozen = image::freeze(kernel, memory_of(aside), request);
   return {frozen.bytes, frozen.pause, std::move(frozen.lost)};
@@ -33,13 +38,13 @@ FreezeReport write_image(pid_t kernel, const fs::path& aside, const Origin& orig
 }
 
 FreezeReport write_or_remove(pid_t kernel, const fs::path& image, const Origin& origin,
-                             const FreezeOptions& options) {
+                             const FreezeOptions& options, Clock::time_point deadline) {
   fs::path aside = image;
   aside += ".new";
   std::error_code failed;
   fs::remove_all(aside, failed);  // of a server that was killed meanwhile
   try {
-    FreezeReport report = write_image(kernel, aside, origin, options);
+    FreezeReport report = write_image(kernel, aside, origin, options, deadline);
     fs::rename(aside, image, failed);
     if (failed) throw FreezeError(image.string() + " cannot be written: " + failed.message());
     return report;
@@ -59,7 +64,8 @@ awaitable<FreezeReport> LocalSandbox::freeze(fs::path image, FreezeOptions optio
     throw FreezeError("a cell is running: its memory can be saved once the cell has ended");
   pid_t kernel = kernel_.alive() ? process_->program() : 0;
   if (kernel == 0) throw FreezeError("the kernel has ended: there is nothing to save");
-  auto work = [&] { return write_or_remove(kernel, image, origin_, options); };
+  auto deadline = Clock::now() + options.limit;
+  auto work = [&] { return write_or_remove(kernel, image, origin_, options, deadline); };
   FreezeReport report = co_await async::on_pool(freezing_.pool(), work);
   co_return report;
 }

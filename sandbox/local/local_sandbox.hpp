@@ -58,6 +58,7 @@ class LocalSandbox : public Sandbox {
   awaitable<void> answer(Execution& execution, std::optional<std::string> value) override;
   bool alive() const override { return kernel_.alive(); }
   std::string description() const override;
+  std::string background() const override { return kernel_.background(); }
   Files& files() override { return files_; }
   Usage usage() override { return process_->usage(); }
   Start how_started() const override { return origin_.how; }

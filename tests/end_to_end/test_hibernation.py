@@ -97,6 +97,19 @@ def test_a_kernel_without_use_sleeps_and_wakes(images, start):
     assert run(client, "x + 1").text == "6"
 
 
+def test_what_was_printed_in_the_background_is_shown_after_the_wake(images, start):
+    first = start()
+    handle = handle_of(
+        run(first, "import threading; t = threading.Timer(0.1, print, ['from a timer']); t.start(); x = 5")
+    )
+    time.sleep(0.4)
+    first.close()
+    second = start()
+    text = run(second, "x", session=handle).text
+    assert re.search(r"(?s)output from the background.*from a timer\n.*\n5$", text), text
+    assert run(second, "x", session=handle).text == "5"
+
+
 def test_what_an_image_cannot_have_is_said_with_the_first_result(images, start):
     first = start()
     handle = handle_of(run(first, "import subprocess; p = subprocess.Popen(['sleep', '1000']); x = 5"))
