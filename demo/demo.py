@@ -8,6 +8,7 @@ call, and saves the charts under demo-output/. Ends with 1 if anything is not as
 import base64
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -114,40 +115,70 @@ def show(blocks, charts):
             print(f"   | <image: {block['mimeType']}, {len(data)} bytes, saved as {path}>")
 
 
-def main():
-    OUTPUT.mkdir(exist_ok=True)
-    client = Client(sys.argv[1:])
-    hello = client.request(
-        "initialize",
-        {
-            "protocolVersion": "2025-11-25",
-            "capabilities": {},
-            "clientInfo": {"name": "pykeep-demo", "version": "1"},
-        },
-    )
-    client.send({"method": "notifications/initialized"})
-    print(f"{hello['serverInfo']['name']} {hello['serverInfo']['version']}, MCP {hello['protocolVersion']}")
-    print("tools:", ", ".join(tool["name"] for tool in client.request("tools/list", {})["tools"]))
-    charts, texts, failed = [], [], []
-    for title, tool, arguments in STEPS:
+class Demo:
+    def __init__(self, command):
+        self.command = command
+        self.charts, self.texts, self.failed = [], [], []
+
+    def connect(self):
+        client = Client(self.command)
+        hello = client.request(
+            "initialize",
+            {
+                "protocolVersion": "2025-11-25",
+                "capabilities": {},
+                "clientInfo": {"name": "pykeep-demo", "version": "1"},
+            },
+        )
+        client.send({"method": "notifications/initialized"})
+        print(
+            f"{hello['serverInfo']['name']} {hello['serverInfo']['version']}, MCP {hello['protocolVersion']}"
+        )
+        return client
+
+    def call(self, client, title, tool, arguments):
         print(f"\n-- {title}: {tool}")
         for line in arguments.get("code", arguments.get("text", "")).splitlines():
             print("   >", line)
         started = time.monotonic()
         result = client.request("tools/call", {"name": tool, "arguments": arguments})
         milliseconds = (time.monotonic() - started) * 1000
-        show(result["content"], charts)
+        show(result["content"], self.charts)
         print(f"   ({milliseconds:.0f} ms{', isError' if result.get('isError') else ''})")
-        texts.append("\n".join(block.get("text", "") for block in result["content"]))
-        failed.append(bool(result.get("isError")))
-    status = client.close()
+        self.texts.append("\n".join(block.get("text", "") for block in result["content"]))
+        self.failed.append(bool(result.get("isError")))
+        return self.texts[-1]
+
+
+def main():
+    OUTPUT.mkdir(exist_ok=True)
+    demo = Demo(sys.argv[1:])
+    client = demo.connect()
+    print("tools:", ", ".join(tool["name"] for tool in client.request("tools/list", {})["tools"]))
+    for step in STEPS:
+        demo.call(client, *step)
+    statuses = [client.close()]
+    session = re.search(r"New session (\S+):", demo.texts[0]).group(1)
+    print("\nThe server was ended, and is started again:")
+    client = demo.connect()
+    code = "int(sales['revenue'].sum()) if 'sales' in dir() else 'no variables'"
+    again = demo.call(client, "go on in the session", "run_python", {"code": code, "session": session})
+    client.request("tools/call", {"name": "close_session", "arguments": {"session": session}})
+    statuses.append(client.close())
+    kept = again.endswith("6930") and "variables are kept" in again
     checks = {
-        "the 30th Fibonacci number is 832040": "832040" in texts[0],
-        "two charts came back as PNG images": len(charts) == 2 and all(c.startswith(PNG) for c in charts),
-        "the DataFrame was shown": "revenue" in texts[4] and "1350" in texts[4],
-        "the mistake came back as a traceback": failed[5] and "KeyError: 'amount'" in texts[5],
-        "nothing else failed": failed.count(True) == 1,
-        "the server ended with its client": status == 0,
+        "the 30th Fibonacci number is 832040": "832040" in demo.texts[0],
+        "two charts came back as PNG images": len(demo.charts) == 2
+        and all(c.startswith(PNG) for c in demo.charts),
+        "the DataFrame was shown": "revenue" in demo.texts[4] and "1350" in demo.texts[4],
+        "the mistake came back as a traceback": demo.failed[5] and "KeyError: 'amount'" in demo.texts[5],
+        "nothing else failed": demo.failed.count(True) == 1,
+        "the servers ended with their clients": statuses == [0, 0],
+        # Where images are not possible (`pykeep doctor` says why) the result has to say so.
+        "variables are there after a restart"
+        if kept
+        else "no images here: the result says what is gone": kept
+        or ("no variables" in again and "Variables from before are gone" in again),
     }
     print()
     for what, holds in checks.items():
