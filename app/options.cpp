@@ -147,7 +147,7 @@ class Table {
         "a `Host` to answer to besides the own address (repeatable): name or name:port");
     add("allowed-origin", http.allowed_origins,
         "a web page's origin that may call us (repeatable): https://host");
-    add("token-file", http.token_file, "bearer tokens, one `NAME TOKEN` a line; SIGHUP rereads it")
+    add("token-file", http.token_file, "bearer tokens, one `principal: token` a line; SIGHUP rereads it")
         ->check(CLI::ExistingFile);
     add("oauth-issuer", http.oauth_issuer, "accept JWTs of this issuer (OAuth 2.1)");
     add("oauth-audience", http.oauth_audience, "`aud` they must have; default: our URL");
