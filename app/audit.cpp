@@ -8,11 +8,11 @@
 #include <boost/json.hpp>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <stdexcept>
 
+#include "tools/identifiers.hpp"
 #include "tools/render.hpp"
-#include "transport/http/tokens.hpp"
+#include "transport/log.hpp"
 
 namespace app {
 
@@ -20,35 +20,13 @@ namespace json = boost::json;
 
 namespace {
 
-std::string hex(const transport::http::Digest& digest) {
-  constexpr const char* kDigits = "0123456789abcdef";
-  std::string text;
-  for (unsigned char byte : digest) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
-}
-
-std::string now_text() {
-  auto now = std::chrono::system_clock::now().time_since_epoch();
-  std::time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(now).count();
-  auto fraction = std::chrono::duration_cast<std::chrono::milliseconds>(now).count() % 1000;
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  char text[32], whole[48];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-  std::snprintf(whole, sizeof whole, "%s.%03dZ", text, static_cast<int>(fraction));
-  return whole;
-}
-
 std::string line_of(const tools::ExecutionReport& report) {
   json::object line;
-  line["time"] = now_text();
+  line["time"] = transport::time_text(std::chrono::system_clock::now());
   line["principal"] = report.principal;
   line["session"] = report.session;
   line["execution"] = report.execution;
-  line["code_sha256"] = hex(transport::http::sha256(report.code));
+  line["code_sha256"] = tools::hash_of(report.code);
   line["duration_ms"] = report.duration.count();
   line["outcome"] = tools::status_name(report.status);
   if (!report.cause.empty()) line["cause"] = report.cause;

@@ -74,6 +74,11 @@ json::value readable_id(const json::object& message) {
   return id && is_id(*id) ? *id : json::value();
 }
 
+json::value readable_id(const json::value& message) {
+  const json::object* object = message.if_object();
+  return object ? readable_id(*object) : json::value();
+}
+
 bool claims_modern(const json::object& message) {
   const json::object* params = object_at(message, "params");
   const json::object* meta = params ? object_at(*params, "_meta") : nullptr;

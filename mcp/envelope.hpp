@@ -34,6 +34,7 @@ Kind kind_of(const boost::json::object& message);
 
 // The id to answer an invalid message with; null if it has none that can be read.
 boost::json::value readable_id(const boost::json::object& message);
+boost::json::value readable_id(const boost::json::value& message);  // of a batch: null
 
 // Whether the message claims the modern era: by its own params._meta, whatever the connection spoke
 // before. (Some clients send server/discover and then initialize on one connection.)

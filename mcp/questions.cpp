@@ -1,31 +1,14 @@
 #include "mcp/questions.hpp"
 
-#include <sys/random.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <system_error>
+
+#include "mcp/random_id.hpp"
 
 namespace mcp {
 
 namespace json = boost::json;
 
 namespace {
-
-std::string new_token() {
-  std::array<unsigned char, 16> random;
-  // Up to 256 bytes come whole (random(4)).
-  if (getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size()))
-    throw std::system_error(errno, std::generic_category(), "getrandom");
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string token;
-  for (unsigned char byte : random) {
-    token += kDigits[byte >> 4];
-    token += kDigits[byte & 15];
-  }
-  return token;
-}
 
 std::size_t size_of(const Question& question) {
   std::size_t bytes = json::serialize(question.params).size() + question.state.size();
@@ -40,7 +23,7 @@ std::string Questions::open(Question question, Clock::time_point now) {
   expire(now);
   std::size_t bytes = size_of(question);
   while (!open_.empty() && (open_.size() >= kMaxOpen || bytes_ + bytes > kMaxBytes)) erase_oldest();
-  std::string token = new_token();
+  std::string token = random_id();
   Entry& entry = open_[token];
   entry.question = std::move(question);
   entry.asked = now;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tools/base64.hpp"
+#include "mcp/base64.hpp"
 #include "tools/text.hpp"
 
 namespace tools {
@@ -76,7 +76,7 @@ void Content::image(std::string_view mime, std::string_view bytes, const std::st
   if (!problem.empty()) return remark(description + " (" + problem + ")");
   remark(description);
   Part part;
-  part.base64 = base64_encode(bytes);
+  part.base64 = mcp::base64_encode(bytes);
   part.mime = mime;
   parts_.push_back(std::move(part));
   ++images_;

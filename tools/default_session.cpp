@@ -1,9 +1,5 @@
 #include "tools/default_session.hpp"
 
-#include <openssl/evp.h>
-
-#include <cstdio>
-#include <stdexcept>
 #include <string_view>
 
 namespace tools {
@@ -43,20 +39,6 @@ std::string default_key(const mcp::Call& call) {
   if (!conversation.empty()) return peer.principal + "\nconversation " + conversation;
   if (peer.has_default_session) return peer.principal + "\nprocess";
   return {};
-}
-
-std::string hash_of(const std::string& key) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned int size = 0;
-  if (EVP_Digest(key.data(), key.size(), digest, &size, EVP_sha256(), nullptr) != 1)
-    throw std::runtime_error("SHA-256 is not available");
-  std::string text;
-  for (unsigned int i = 0; i < size; ++i) {
-    char byte[3];
-    std::snprintf(byte, sizeof byte, "%02x", digest[i]);
-    text += byte;
-  }
-  return text;
 }
 
 bool is_process_default(const mcp::Call& call) {

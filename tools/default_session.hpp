@@ -11,10 +11,6 @@ namespace tools {
 // (stdio). Empty when it belongs to none.
 std::string default_key(const mcp::Call& call);
 
-// What is kept of a key on disk: SHA-256 in hexadecimal digits. A transport's session id is a
-// secret.
-std::string hash_of(const std::string& key);
-
 // Whether that is the process.
 bool is_process_default(const mcp::Call& call);
 

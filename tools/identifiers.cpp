@@ -1,22 +1,25 @@
 #include "tools/identifiers.hpp"
 
-#include <sys/random.h>
+#include <openssl/evp.h>
 
-#include <array>
-#include <cerrno>
 #include <chrono>
-#include <system_error>
+#include <cstdio>
+#include <stdexcept>
 
 namespace tools {
 
-std::string random_id() {
-  std::array<unsigned char, 26> bytes;
-  // Never short for up to 256 bytes once the pool is initialised (getrandom(2)).
-  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
-    throw std::system_error(errno, std::generic_category(), "getrandom");
-  std::string id;
-  for (unsigned char byte : bytes) id += "abcdefghijklmnopqrstuvwxyz234567"[byte & 31];
-  return id;
+std::string hash_of(const std::string& text) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  if (EVP_Digest(text.data(), text.size(), digest, &size, EVP_sha256(), nullptr) != 1)
+    throw std::runtime_error("SHA-256 is not available");
+  std::string digits;
+  for (unsigned int i = 0; i < size; ++i) {
+    char byte[3];
+    std::snprintf(byte, sizeof byte, "%02x", digest[i]);
+    digits += byte;
+  }
+  return digits;
 }
 
 std::int64_t now_seconds() {

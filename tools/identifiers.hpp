@@ -3,10 +3,14 @@
 #include <cstdint>
 #include <string>
 
+#include "mcp/random_id.hpp"
+
 namespace tools {
 
-// 130 random bits from the kernel as 26 characters of [a-z2-7]: fit for a bearer secret.
-std::string random_id();
+using mcp::random_id;
+
+// SHA-256 in hexadecimal digits: what is kept of a text that is a secret, or not ours to keep.
+std::string hash_of(const std::string& text);
 
 std::int64_t now_seconds();  // since the epoch
 

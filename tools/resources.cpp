@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tools/base64.hpp"
+#include "mcp/base64.hpp"
 #include "tools/resource_uri.hpp"
 #include "tools/text.hpp"
 
@@ -159,7 +159,7 @@ awaitable<mcp::ResourceContents> SessionResources::read_file(std::shared_ptr<Ses
   if (readable)
     contents.text = std::move(bytes);
   else
-    contents.blob = base64_encode(bytes);
+    contents.blob = mcp::base64_encode(bytes);
   co_return contents;
 }
 

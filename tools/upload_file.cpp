@@ -1,4 +1,4 @@
-#include "tools/base64.hpp"
+#include "mcp/base64.hpp"
 #include "tools/host_files.hpp"
 #include "tools/resource_uri.hpp"
 #include "tools/text.hpp"
@@ -53,7 +53,7 @@ std::string content_of(const Args& args, std::uint64_t cap) {
   if (args.text) {
     bytes = *args.text;
   } else {
-    auto decoded = base64_decode(*args.base64);
+    auto decoded = mcp::base64_decode(*args.base64);
     if (!decoded) throw ToolError("arguments.base64: not valid base64. Nothing was uploaded.");
     bytes = std::move(*decoded);
   }

@@ -25,18 +25,6 @@ std::string quoted(std::string_view text) {
   return json::serialize(json::string(ascii));
 }
 
-std::string time_text(spdlog::log_clock::time_point time) {
-  auto since = time.time_since_epoch();
-  std::time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(since).count();
-  auto fraction = std::chrono::duration_cast<std::chrono::milliseconds>(since).count() % 1000;
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  char text[32], whole[48];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-  std::snprintf(whole, sizeof whole, "%s.%03dZ", text, static_cast<int>(fraction));
-  return whole;
-}
-
 class JsonFormatter final : public spdlog::formatter {
  public:
   void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
@@ -62,6 +50,18 @@ bool is_plain(std::string_view value) {
 }
 
 }  // namespace
+
+std::string time_text(std::chrono::system_clock::time_point time) {
+  auto since = time.time_since_epoch();
+  std::time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(since).count();
+  auto fraction = std::chrono::duration_cast<std::chrono::milliseconds>(since).count() % 1000;
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[32], whole[48];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+  std::snprintf(whole, sizeof whole, "%s.%03dZ", text, static_cast<int>(fraction));
+  return whole;
+}
 
 void start_log(int fd, const std::string& level, LogFormat format) {
   auto sink = std::make_shared<LogSink>(fd);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -7,6 +8,9 @@
 namespace transport {
 
 enum class LogFormat { text, json };
+
+// RFC 3339, UTC, with milliseconds.
+std::string time_text(std::chrono::system_clock::time_point time);
 
 // Makes the program's log, written to `fd` as LogSink does. `level` is spdlog's name of one.
 // As JSON each line is an object with `time` (RFC 3339, UTC), `level` and `message`; an event has

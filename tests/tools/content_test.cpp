@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "tools/base64.hpp"
+#include "mcp/base64.hpp"
 
 using tools::Content;
 using tools::RenderLimits;
@@ -37,7 +37,7 @@ TEST_CASE("text, images and remarks keep their order") {
   CHECK(blocks[0].text == "[image, png]");
   CHECK(blocks[1].type == "image");
   CHECK(blocks[1].mimeType == "image/png");
-  CHECK(tools::base64_decode(*blocks[1].data) == kPng);
+  CHECK(mcp::base64_decode(*blocks[1].data) == kPng);
   CHECK(blocks[2].text == "mid\n[image, png]");
   CHECK(blocks[4].text == "42\n[note]");
 }

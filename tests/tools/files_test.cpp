@@ -5,9 +5,9 @@
 
 #include <fstream>
 
+#include "mcp/base64.hpp"
 #include "sandbox/local/workspace.hpp"
 #include "tests/tools/fake_backend.hpp"
-#include "tools/base64.hpp"
 #include "tools/resources.hpp"
 
 namespace json = boost::json;
@@ -171,7 +171,7 @@ TEST_CASE("download_file shows text and images, and says where the file is") {
   CHECK(contains(csv, "\na,b\n1,2\n"));
   auto chart = desk.download("/workspace/chart.png");
   CHECK(chart.content.back().mimeType == "image/png");
-  CHECK(tools::base64_decode(*chart.content.back().data) == kPng);
+  CHECK(mcp::base64_decode(*chart.content.back().data) == kPng);
   CHECK(contains(fake::text_of(desk.download("model.bin")), "not shown: binary content"));
   CHECK(contains(fake::text_of(desk.download("large.png")), "not shown: the image is too large"));
   auto text = fake::text_of(desk.download("wide.txt"));  // its cut falls within a character
@@ -227,7 +227,7 @@ TEST_CASE("files are resources: text as text, the rest as base64") {
   CHECK(csv.mimeType == "text/csv");
   CHECK(csv.text == "a,b\r\n");
   CHECK(desk.read_file("notes").mimeType == "text/plain");
-  CHECK(tools::base64_decode(*desk.read_file("x.png").blob) == kPng);
+  CHECK(mcp::base64_decode(*desk.read_file("x.png").blob) == kPng);
   CHECK_THROWS_AS(desk.read_file("huge"), mcp::Error);
   for (const char* path :
        {"missing", "../session.json", "%2e%2e/session.json", "fifo", ".", "%zz"}) {

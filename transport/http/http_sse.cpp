@@ -3,11 +3,11 @@
 #include <boost/asio/this_coro.hpp>
 
 #include "mcp/envelope.hpp"
+#include "mcp/random_id.hpp"
 #include "transport/http/deliver.hpp"
 #include "transport/http/mcp_headers.hpp"
 #include "transport/http/peers.hpp"
 #include "transport/http/posted_message.hpp"
-#include "transport/http/random_id.hpp"
 #include "transport/http/rpc_refusal.hpp"
 
 namespace transport::http {
@@ -32,11 +32,6 @@ std::string session_id(std::string_view query) {
   return {};
 }
 
-json::value id_of(const json::value& message) {
-  const json::object* object = message.if_object();
-  return object ? mcp::readable_id(*object) : json::value();
-}
-
 EventStream::Options options_of(const McpLimits& limits) {
   EventStream::Options options;
   options.unread = limits.unread_bytes;
@@ -48,7 +43,7 @@ EventStream::Options options_of(const McpLimits& limits) {
 
 struct HttpSse::Connection {
   Connection(asio::any_io_executor executor, const McpLimits& limits, std::shared_ptr<Load> within)
-      : id(random_id()),
+      : id(mcp::random_id()),
         load(std::make_shared<Load>(limits.requests_per_session, limits.request_bytes_per_session,
                                     std::move(within))),
         stream(std::make_shared<EventStream>(executor, options_of(limits))),
@@ -147,7 +142,7 @@ awaitable<void> HttpSse::post(Exchange& exchange) {
     response = refusal(429, mcp::ErrorCode::internal_error,
                        "Too many requests in flight; send this one again when an earlier one has "
                        "been answered",
-                       nullptr, id_of(posted->message));
+                       nullptr, mcp::readable_id(posted->message));
   } else {
     response.status = 202;
     response.headers.emplace_back("Content-Type", "text/plain");

@@ -37,11 +37,6 @@ bool wants_answer(const json::value& message) {
   return kind != mcp::Kind::notification && kind != mcp::Kind::response;
 }
 
-json::value id_of(const json::value& message) {
-  const json::object* object = message.if_object();
-  return object ? mcp::readable_id(*object) : json::value();
-}
-
 std::size_t capabilities_size(const json::object& initialize) {
   const json::value* params = initialize.if_contains("params");
   const json::object* fields = params ? params->if_object() : nullptr;
@@ -122,7 +117,7 @@ awaitable<void> LegacyMcp::serve(Exchange& exchange, Session session, json::valu
                                  std::size_t bytes) {
   std::optional<Load::Share> share = Load::take(session->load, bytes);
   if (!share) {
-    json::value id = id_of(message);
+    json::value id = mcp::readable_id(message);
     Response busy = refusal(429, mcp::ErrorCode::internal_error,
                             "Too many requests in flight in this session; send this one again when "
                             "an earlier one has been answered",

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "mcp/base64.hpp"
+
 namespace transport::http {
 
 namespace json = boost::json;
@@ -41,34 +43,6 @@ bool is_refused(std::string_view parameters) {
       return parameter.find_first_not_of("0.", 2) == std::string::npos;
   }
   return false;
-}
-
-int base64_digit(char c) {
-  if (c >= 'A' && c <= 'Z') return c - 'A';
-  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-  if (c >= '0' && c <= '9') return c - '0' + 52;
-  return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-// Strict: padded, and no bits left over.
-std::optional<std::string> from_base64(std::string_view text) {
-  if (text.size() % 4 != 0) return std::nullopt;
-  std::size_t padding = text.ends_with("==") ? 2 : text.ends_with("=") ? 1 : 0;
-  text.remove_suffix(padding);
-  std::string out;
-  unsigned bits = 0;
-  int held = 0;
-  for (char c : text) {
-    int digit = base64_digit(c);
-    if (digit < 0) return std::nullopt;
-    bits = (bits << 6 | static_cast<unsigned>(digit)) & 0xFFFF;
-    held += 6;
-    if (held < 8) continue;
-    held -= 8;
-    out += static_cast<char>(bits >> held & 0xFF);
-  }
-  if (bits & ((1u << held) - 1)) return std::nullopt;
-  return out;
 }
 
 // The member of params that Mcp-Name repeats.
@@ -164,7 +138,7 @@ std::optional<std::string> decoded(std::string_view value) {
   if (!wrapped) return std::string(value);
   value.remove_prefix(kBegin.size());
   value.remove_suffix(kEnd.size());
-  return from_base64(value);
+  return mcp::base64_decode(value);
 }
 
 std::optional<std::string> header_mismatch(const Request& request, const json::object& message,

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "transport/http/random_id.hpp"
+#include "mcp/random_id.hpp"
 
 namespace transport::http {
 
@@ -27,11 +27,11 @@ void cancel_calls(mcp::Peer& peer) {
 }
 
 Peers::Peers(asio::any_io_executor executor, Loads& loads, McpLimits limits)
-    : executor_(executor), loads_(loads), limits_(limits), run_(random_id().substr(0, 12)) {}
+    : executor_(executor), loads_(loads), limits_(limits), run_(mcp::random_id().substr(0, 12)) {}
 
 Peers::Session Peers::make(const std::string& principal) {
   auto session = std::make_shared<McpSession>();
-  session->id = random_id();
+  session->id = mcp::random_id();
   session->peer.principal = principal;
   session->peer.transport_session = session->id;
   session->load = std::make_shared<Load>(limits_.requests_per_session,

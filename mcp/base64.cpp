@@ -1,9 +1,9 @@
-#include "tools/base64.hpp"
+#include "mcp/base64.hpp"
 
 #include <array>
 #include <cstdint>
 
-namespace tools {
+namespace mcp {
 
 namespace {
 
@@ -54,6 +54,7 @@ std::optional<std::string> base64_decode(std::string_view text) {
     }
     group = group << 6 | static_cast<unsigned>(value);
     if (++count < 4) continue;
+    if (group & ((1u << 8 * padding) - 1)) return std::nullopt;
     out += static_cast<char>(group >> 16);
     if (padding < 2) out += static_cast<char>(group >> 8);
     if (padding < 1) out += static_cast<char>(group);
@@ -64,4 +65,4 @@ std::optional<std::string> base64_decode(std::string_view text) {
   return out;
 }
 
-}  // namespace tools
+}  // namespace mcp
