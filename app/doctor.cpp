@@ -56,7 +56,7 @@ async::awaitable<Layer> check_images(Keep& keep, sandbox::Sandbox& sandbox,
     auto took = std::chrono::steady_clock::now() - began;
     layer.state = State::achieved;
     layer.detail = "frozen in " + milliseconds(frozen.pause) + ", " +
-                   tools::readable_size(frozen.bytes) + "; thawed in " + milliseconds(took);
+                   tools::size_text(frozen.bytes) + "; thawed in " + milliseconds(took);
     co_await twin->close();
   } catch (const std::runtime_error& refused) {
     layer.detail = refused.what();
@@ -146,10 +146,10 @@ void print_json(const std::vector<Layer>& layers, bool safe) {
 void print_limits(const sandbox::Limits& limits) {
   std::printf(
       "\nLimits of a session: memory %s, processes %s, open files %s, /tmp %s,\n",
-      tools::readable_size(limits.memory).c_str(), tools::with_thousands(limits.processes).c_str(),
-      tools::with_thousands(limits.open_files).c_str(), tools::readable_size(limits.tmp).c_str());
-  std::printf("/workspace %s, one file %s.\n", tools::readable_size(limits.workspace).c_str(),
-              tools::readable_size(limits.file).c_str());
+      tools::size_text(limits.memory).c_str(), tools::with_thousands(limits.processes).c_str(),
+      tools::with_thousands(limits.open_files).c_str(), tools::size_text(limits.tmp).c_str());
+  std::printf("/workspace %s, one file %s.\n", tools::size_text(limits.workspace).c_str(),
+              tools::size_text(limits.file).c_str());
 }
 
 void print_text(const std::vector<Layer>& layers, const Options& options, bool safe) {

@@ -1,6 +1,8 @@
 #include "sandbox/bounded_text.hpp"
 
 #include <algorithm>
+#include <cstdio>
+#include <iterator>
 
 #include "schemas/utf8.hpp"
 
@@ -38,12 +40,14 @@ std::string readable_end(std::string_view bytes, std::size_t size) {
 }
 
 std::string size_text(std::uint64_t bytes) {
-  bool large = bytes >= 1ull << 30;
-  std::uint64_t unit = large ? 1ull << 30 : 1ull << 20;
-  std::string text = std::to_string(bytes / unit);
-  std::uint64_t tenths = bytes % unit * 10 / unit;
-  if (tenths != 0) text.append(".").append(std::to_string(tenths));
-  return text.append(large ? " GiB" : " MiB");
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
+  char text[32];
+  bool whole = unit == 0 || value == static_cast<double>(static_cast<std::uint64_t>(value));
+  std::snprintf(text, sizeof text, whole ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
+  return text;
 }
 
 }  // namespace sandbox

@@ -15,7 +15,7 @@ std::size_t whole_characters(std::string_view bytes, std::size_t size);
 // a terminal and that becomes JSON. Control characters are dropped, what is not UTF-8 becomes '?'.
 std::string readable_end(std::string_view bytes, std::size_t size);
 
-// "2 GiB", "4.3 GiB", "512 MiB": as precise as a person wants it.
+// "512 B", "1.5 KiB", "2 GiB": as precise as a person wants it.
 std::string size_text(std::uint64_t bytes);
 
 }  // namespace sandbox

@@ -25,7 +25,7 @@ std::string image_type(std::string_view bytes) {
 
 std::string where(const Session& session, const sandbox::FileInfo& file,
                   const std::string& host_path) {
-  std::string line = "/workspace/" + one_line(file.path) + ", " + readable_size(file.size) +
+  std::string line = "/workspace/" + one_line(file.path) + ", " + size_text(file.size) +
                      "; resource " + file_uri(session.handle(), file.path);
   if (!host_path.empty()) line += "; on the server's machine: " + one_line(host_path);
   return line;

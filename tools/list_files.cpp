@@ -19,7 +19,7 @@ std::string line(const sandbox::FileInfo& entry) {
   std::string text = one_line(entry.path);
   if (entry.is_directory) return text + "/\n";
   if (entry.is_link) return text + "  (link)\n";
-  return text + "  " + readable_size(entry.size) + "\n";
+  return text + "  " + size_text(entry.size) + "\n";
 }
 
 std::string text_of(const sandbox::Listing& listing) {

@@ -26,9 +26,8 @@ awaitable<mcp::CallToolResult> take(Sessions& sessions, mcp::Call& call, Args ar
   const auto& record = taken.record;
   std::string text = "Snapshot " + title(record) + " of session " + record.session + ", " +
                      after_execution(record.execution) + ": memory " +
-                     readable_size(record.image_bytes) + ", files " +
-                     readable_size(record.file_bytes) + "; the kernel stood still for " +
-                     milliseconds(taken.pause) + " and goes on.";
+                     size_text(record.image_bytes) + ", files " + size_text(record.file_bytes) +
+                     "; the kernel stood still for " + milliseconds(taken.pause) + " and goes on.";
   if (!record.lost.empty()) text += " Not in it: " + list_of(record.lost) + ".";
   text += " restore_snapshot starts a new session from it or takes one back to it.";
   co_return text_result(std::move(text));

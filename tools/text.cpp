@@ -1,7 +1,6 @@
 #include "tools/text.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "schemas/utf8.hpp"
 
@@ -143,17 +142,6 @@ std::string with_thousands(std::uint64_t number) {
   std::string digits = std::to_string(number);
   for (int i = static_cast<int>(digits.size()) - 3; i > 0; i -= 3) digits.insert(i, ",");
   return digits;
-}
-
-std::string readable_size(std::uint64_t bytes) {
-  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
-  char text[32];
-  bool whole = unit == 0 || value == static_cast<double>(static_cast<std::uint64_t>(value));
-  std::snprintf(text, sizeof text, whole ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
-  return text;
 }
 
 }  // namespace tools

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "sandbox/bounded_text.hpp"
+
 namespace tools {
 
 // Valid UTF-8: every byte that is not part of a well-formed sequence becomes U+FFFD; so do encoded
@@ -34,6 +36,6 @@ std::string_view first_characters(std::string_view utf8, std::size_t count);
 std::string_view last_characters(std::string_view utf8, std::size_t count);
 
 std::string with_thousands(std::uint64_t number);  // 22,000,001
-std::string readable_size(std::uint64_t bytes);    // 1.5 MiB
+using sandbox::size_text;
 
 }  // namespace tools

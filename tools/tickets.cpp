@@ -168,10 +168,10 @@ void Tickets::Upload::must_fit(std::uint64_t size) const {
   std::uint64_t cap = tickets_.limits_.upload_bytes;
   if (size > cap)
     throw TicketError(Why::too_large, "The file is larger than an upload may be (" +
-                                          readable_size(cap) + ")." + kNothing);
+                                          size_text(cap) + ")." + kNothing);
   if (size > room_)
     throw TicketError(Why::no_space,
-                      "The file does not fit into the workspace, where " + readable_size(room_) +
+                      "The file does not fit into the workspace, where " + size_text(room_) +
                           " are left." + kNothing +
                           " Delete files there and try again: the ticket is still good.");
 }
@@ -203,7 +203,7 @@ awaitable<std::string> Tickets::Upload::finish() {
   ticket_->used = true;
   session_->touch();
   session_->file_written(stored.path);
-  co_return "Uploaded " + readable_size(stored.size) + " to /workspace/" + one_line(stored.path) +
+  co_return "Uploaded " + size_text(stored.size) + " to /workspace/" + one_line(stored.path) +
       " in session " + session_->handle() + ".";
 }
 

@@ -58,8 +58,8 @@ std::string content_of(const Args& args, std::uint64_t cap) {
     bytes = std::move(*decoded);
   }
   if (bytes.size() > cap)
-    throw ToolError("The file has " + readable_size(bytes.size()) + "; the limit is " +
-                    readable_size(cap) + ". Nothing was uploaded.");
+    throw ToolError("The file has " + size_text(bytes.size()) + "; the limit is " + size_text(cap) +
+                    ". Nothing was uploaded.");
   return bytes;
 }
 
@@ -93,7 +93,7 @@ awaitable<mcp::CallToolResult> give_ticket(Context& context, Session& session, c
   std::string source = args.path ? quoted(one_line(*args.path)) : "FILE";
   co_return text_result("Nothing was uploaded yet. To bring a file to " + one_line(place) +
                         " in session " + session.handle() + ", PUT its bytes (at most " +
-                        readable_size(limits.upload_bytes) + ") to this URL, once, within " +
+                        size_text(limits.upload_bytes) + ") to this URL, once, within " +
                         std::to_string(limits.upload_life.count() / 60) +
                         " minutes:\ncurl --fail-with-body -T " + source + " " + url);
 }
@@ -112,7 +112,7 @@ awaitable<mcp::CallToolResult> upload(Context& context, mcp::Call& call, Args ar
     throw ToolError(failure.what());
   }
   session->file_written(stored.path);
-  co_return text_result("Uploaded " + readable_size(stored.size) + " to /workspace/" + stored.path +
+  co_return text_result("Uploaded " + size_text(stored.size) + " to /workspace/" + stored.path +
                         " in session " + session->handle() + " (" +
                         file_uri(session->handle(), stored.path) + ").");
 }

@@ -186,7 +186,7 @@ void mcp_headers(std::string_view text) {
   request.headers.emplace(kVersionHeader, "2026-07-28");
   accepted(request);
   has_json_body(request);
-  content_length(request);
+  request.content_length();
   boost::json::object message;
   message["method"] = "tools/call";
   for (const char* method : {"tools/call", "tools/list"}) {

@@ -60,9 +60,9 @@ TEST_CASE("numbers and sizes for the reader") {
   CHECK(tools::with_thousands(0) == "0");
   CHECK(tools::with_thousands(999) == "999");
   CHECK(tools::with_thousands(22'000'001) == "22,000,001");
-  CHECK(tools::readable_size(512) == "512 B");
-  CHECK(tools::readable_size(1536) == "1.5 KiB");
-  CHECK(tools::readable_size(2ull << 30) == "2 GiB");
+  CHECK(tools::size_text(512) == "512 B");
+  CHECK(tools::size_text(1536) == "1.5 KiB");
+  CHECK(tools::size_text(2ull << 30) == "2 GiB");
 }
 
 TEST_CASE("text is told from binary, and a cut at its end is mended") {

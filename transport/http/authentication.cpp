@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <cctype>
 
 namespace transport::http {
 
@@ -24,9 +23,7 @@ Credentials credentials(const Request& request) {
   const std::string* header = request.header("authorization");
   if (!header) return {};
   std::string_view text = *header;
-  std::string scheme(text.substr(0, text.find(' ')));
-  std::transform(scheme.begin(), scheme.end(), scheme.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
+  std::string scheme = lower_case(text.substr(0, text.find(' ')));
   if (scheme != "bearer") return {};  // of no use here, and no mistake either
   text.remove_prefix(scheme.size());
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));

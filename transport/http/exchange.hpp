@@ -6,6 +6,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -26,6 +27,9 @@ struct NameLess {
   using is_transparent = void;
   bool operator()(std::string_view a, std::string_view b) const;
 };
+// ASCII letters only, as HTTP has it.
+std::string lower_case(std::string_view text);
+
 using Headers = std::multimap<std::string, std::string, NameLess>;
 
 struct Request {
@@ -42,6 +46,8 @@ struct Request {
 
   // Null when absent. A header that came twice with different values counts as its first.
   const std::string* header(std::string_view name) const;
+  // Of the body, as announced; nullopt if it comes in chunks.
+  std::optional<std::uint64_t> content_length() const;
 };
 
 struct Response {

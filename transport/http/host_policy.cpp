@@ -9,13 +9,6 @@ namespace asio = boost::asio;
 
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
-}
-
 // "name", "1.2.3.4" or "[::1]"; whatever follows is the port.
 std::string_view without_port(std::string_view host) {
   if (host.starts_with('[')) return host.substr(0, host.find(']') + 1);
@@ -61,8 +54,8 @@ bool is_header_list(std::string_view text) {
 HostPolicy::HostPolicy(Allowed allowed) : allowed_(std::move(allowed)) {
   auto bound = numeric(allowed_.address);
   any_address_ = bound && bound->is_unspecified();
-  for (std::string& host : allowed_.hosts) host = lower(host);
-  for (std::string& origin : allowed_.origins) origin = lower(origin);
+  for (std::string& host : allowed_.hosts) host = lower_case(host);
+  for (std::string& origin : allowed_.origins) origin = lower_case(origin);
 }
 
 bool HostPolicy::is_known(std::string_view host) const {
@@ -80,7 +73,7 @@ std::optional<Response> HostPolicy::check_host(const Request& request) const {
   const std::string* host = request.header("Host");
   if (!host) return plain(400, "The request has no Host header.");
   if (request.headers.count("Host") > 1) return plain(400, "The request has two Host headers.");
-  if (is_known(lower(*host))) return std::nullopt;
+  if (is_known(lower_case(*host))) return std::nullopt;
   return plain(403, "This server does not answer to the name \"" + shown(*host) +
                         "\" (protection from DNS rebinding). If it should, start it with "
                         "--allowed-host.");
@@ -89,16 +82,16 @@ std::optional<Response> HostPolicy::check_host(const Request& request) const {
 std::optional<Response> HostPolicy::check_origin(Request& request) const {
   const std::string* sent = request.header("Origin");
   const std::string* site = request.header("Sec-Fetch-Site");
-  if (!sent && site && lower(*site) == "cross-site")
+  if (!sent && site && lower_case(*site) == "cross-site")
     return plain(403, "Web pages of other sites may not call this server.");
   if (!sent) return std::nullopt;
   if (request.headers.count("Origin") > 1) return plain(400, "The request has two Origin headers.");
-  std::string origin = lower(*sent);
+  std::string origin = lower_case(*sent);
   const auto& origins = allowed_.origins;
   bool allowed = std::find(origins.begin(), origins.end(), origin) != origins.end();
   std::string from = authority(origin);
   const std::string* host = request.header("Host");
-  bool own = host && !from.empty() && from == lower(*host);
+  bool own = host && !from.empty() && from == lower_case(*host);
   if (!allowed && !own)
     return plain(403, "Web pages of the origin \"" + shown(*sent) +
                           "\" may not call this server. If they should, start it with "

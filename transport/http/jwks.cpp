@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "schemas/parse.hpp"
+#include "transport/http/exchange.hpp"
 
 namespace transport::http {
 
@@ -91,9 +92,8 @@ bool has_header(cjose_jws_t* token, const char* name) {
 
 // "at+jwt" is an access token's (RFC 9068), "JWT" what older servers write. Others, as of a logout
 // token, are not made to be shown to us (RFC 8725, section 3.11).
-bool is_access_token_type(std::string type) {
-  std::transform(type.begin(), type.end(), type.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
+bool is_access_token_type(std::string_view named) {
+  std::string type = lower_case(named);
   return type.empty() || type == "jwt" || type == "at+jwt" || type == "application/at+jwt";
 }
 

@@ -20,13 +20,6 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c += 'a' - 'A';
-  return out;
-}
-
 // What is before the separator; the rest stays in `text`.
 std::string_view next_part(std::string_view& text, char separator) {
   std::size_t end = std::min(text.find(separator), text.size());
@@ -38,7 +31,7 @@ std::string_view next_part(std::string_view& text, char separator) {
 // "q=0" and "q=0.000" say: not this one (RFC 9110, section 12.4.2).
 bool is_refused(std::string_view parameters) {
   while (!parameters.empty()) {
-    std::string parameter = lower(next_part(parameters, ';'));
+    std::string parameter = lower_case(next_part(parameters, ';'));
     if (parameter.starts_with("q="))
       return parameter.find_first_not_of("0.", 2) == std::string::npos;
   }
@@ -103,7 +96,7 @@ Accepts accepted(const Request& request) {
   std::string_view ranges = header ? std::string_view(*header) : "*/*";
   while (!ranges.empty()) {
     std::string_view range = next_part(ranges, ',');
-    std::string type = lower(next_part(range, ';'));
+    std::string type = lower_case(next_part(range, ';'));
     if (is_refused(range)) continue;
     accepts.json |= type == "*/*" || type == "application/*" || type == "application/json";
     accepts.events |= type == "*/*" || type == "text/*" || type == "text/event-stream";
@@ -115,16 +108,7 @@ bool has_json_body(const Request& request) {
   const std::string* header = request.header("Content-Type");
   if (!header) return false;
   std::string_view text = *header;
-  return lower(next_part(text, ';')) == "application/json";
-}
-
-std::optional<std::size_t> content_length(const Request& request) {
-  const std::string* header = request.header("Content-Length");
-  if (!header) return std::nullopt;
-  std::size_t length = 0;
-  auto [end, failed] = std::from_chars(header->data(), header->data() + header->size(), length);
-  if (failed != std::errc() || end != header->data() + header->size()) return std::nullopt;
-  return length;
+  return lower_case(next_part(text, ';')) == "application/json";
 }
 
 std::optional<std::string> decoded(std::string_view value) {

@@ -27,9 +27,6 @@ Accepts accepted(const Request& request);
 
 bool has_json_body(const Request& request);  // by Content-Type
 
-// Of the body, as announced; nullopt if it comes in chunks.
-std::optional<std::size_t> content_length(const Request& request);
-
 // A header's text, out of its base64 form `=?base64?…?=` where it has that. Nullopt: the form is
 // broken, or there are characters that may not be in a header.
 std::optional<std::string> decoded(std::string_view value);

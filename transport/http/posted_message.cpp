@@ -38,7 +38,7 @@ awaitable<std::optional<Posted>> read_posted(Exchange& exchange, Loads& loads,
   std::optional<std::string> text;
   const Request& request = exchange.request();
   std::size_t length =
-      content_length(request).value_or(std::min(kUnknownLength, limits.body_bytes));
+      request.content_length().value_or(std::min(kUnknownLength, limits.body_bytes));
   auto load = loads.of(request.principal);
   auto share = length <= limits.body_bytes ? Load::take(load, length) : std::nullopt;
   if (!has_json_body(request)) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <boost/system/system_error.hpp>
-#include <charconv>
 
 #include "transport/http/file_headers.hpp"
 
@@ -41,13 +40,10 @@ struct Service {
 std::string ticket_of(const Request& request) { return request.path.substr(kFilesPath.size()); }
 
 Response text(int status, const std::string& what) {
-  Response response;
-  response.status = status;
-  response.headers = {{"Content-Type", "text/plain; charset=utf-8"},
-                      {"X-Content-Type-Options", "nosniff"},
-                      {"Cache-Control", "no-store"}};
+  Response response = plain(status, what);
+  response.headers.emplace_back("X-Content-Type-Options", "nosniff");
+  response.headers.emplace_back("Cache-Control", "no-store");
   if (status == 503) response.headers.emplace_back("Retry-After", "2");
-  response.body = what + "\n";
   return response;
 }
 
@@ -58,15 +54,6 @@ Response refusal(const TransferError& failure, const char* allowed) {
 }
 
 // ---- PUT
-
-std::optional<std::uint64_t> announced_size(const Request& request) {
-  const std::string* header = request.header("Content-Length");
-  std::uint64_t size = 0;
-  if (!header ||
-      std::from_chars(header->data(), header->data() + header->size(), size).ec != std::errc())
-    return std::nullopt;
-  return size;
-}
 
 // What a PUT may say of its body that would change what is stored (RFC 9110, 8.4 and 14.4).
 void refuse_partial_or_encoded(const Request& request) {
@@ -92,7 +79,7 @@ awaitable<std::size_t> fill(Exchange& exchange, std::vector<char>& buffer) {
 awaitable<std::string> receive(Service& service, Exchange& exchange) {
   Slot slot(service.running, service.at_once);
   refuse_partial_or_encoded(exchange.request());
-  auto size = announced_size(exchange.request());
+  auto size = exchange.request().content_length();
   std::string ticket = ticket_of(exchange.request());
   auto upload = co_await service.transfers.upload(std::move(ticket), size);
   std::vector<char> buffer(kChunk);
