@@ -4,7 +4,7 @@ namespace app {
 
 namespace {
 
-constexpr std::chrono::seconds kBelievedFor{60};
+constexpr std::chrono::seconds kAskedAgainAfter{60};
 
 std::string missing_of(const std::vector<sandbox::Layer>& layers) {
   for (const sandbox::Layer& layer : layers)
@@ -18,7 +18,8 @@ std::string missing_of(const std::vector<sandbox::Layer>& layers) {
 async::awaitable<std::string> Readiness::problem() {
   auto turn = co_await turn_.take();
   auto now = std::chrono::steady_clock::now();
-  if (checked_ && now - *checked_ < kBelievedFor) co_return problem_;
+  bool known = checked_ && (problem_.empty() || now - *checked_ < kAskedAgainAfter);
+  if (known) co_return problem_;
   auto layers = co_await backend_.check();
   problem_ = missing_of(layers);
   checked_ = now;

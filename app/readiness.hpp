@@ -9,8 +9,9 @@
 
 namespace app {
 
-// Whether new sessions could start: what `pykeep doctor` finds, asked at most once a minute, since
-// it tries everything for real and whoever asks need not be known.
+// Whether sandboxes can start here: what `pykeep doctor` finds. That tries everything for real,
+// which holds up the loop for most of a second, and whoever asks need not be known: so it is asked
+// until the answer is yes, at most once a minute. Later failures show in the metrics.
 class Readiness {
  public:
   // The backend outlives it.
