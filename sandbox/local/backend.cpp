@@ -65,11 +65,15 @@ class LocalBackend : public Backend {
   awaitable<std::unique_ptr<LocalSandbox>> thaw_template(SandboxSpec spec);
   awaitable<std::unique_ptr<LocalSandbox>> cold(SandboxSpec spec, std::string because);
   awaitable<void> bake_quietly(SandboxSpec spec);
+  void check_once(const SandboxSpec& spec, const TemplateImage& image);
+  awaitable<void> check_image(SandboxSpec spec, fs::path image, std::shared_ptr<Fd> file);
 
   Setting setting_;
   Spares spares_;
   std::set<fs::path> in_use_;  // workspaces that files() was asked for: they keep their inode
-  std::set<fs::path> baked_;   // interpreters: an image is made once a server, at most
+  std::set<image::ImageId> checked_;  // template images, or about to be
+  std::string damaged_;               // what the last check of one found
+  std::set<fs::path> baked_;          // interpreters: an image is made once a server, at most
   bool started_ = false;
   bool expiring_ = false;
   async::TaskGroup tasks_;
@@ -108,7 +112,9 @@ awaitable<std::unique_ptr<LocalSandbox>> LocalBackend::from_template(SandboxSpec
   auto look = [&] { return find_template_image(spec, how.package, setting_.options.kernel_root); };
   ImageSearch search = co_await async::on_pool(setting_.pool, look);
   why_not = std::move(search.why_not);
+  if (!search.image && !damaged_.empty()) why_not = damaged_;
   if (!search.image) co_return nullptr;
+  check_once(spec, *search.image);
   how.reason = "template";
   Origin origin;
   origin.how = Start::template_image;
@@ -166,6 +172,40 @@ awaitable<void> LocalBackend::bake_quietly(SandboxSpec spec) {
     spdlog::warn("no image could be made of {}, sessions start cold: {}", spec.python.name,
                  failure.what());
   }
+}
+
+// Damaged pages would be every later session's. Looked at once a server, after the first session
+// has come up: it takes some 50 ms.
+void LocalBackend::check_once(const SandboxSpec& spec, const TemplateImage& image) {
+  if (!checked_.insert(image.info.id).second) return;
+  tasks_.spawn(check_image(spec, image.path, std::make_shared<Fd>(duplicate(image.file))));
+}
+
+awaitable<void> LocalBackend::check_image(SandboxSpec spec, fs::path image,
+                                          std::shared_ptr<Fd> file) {
+  constexpr std::chrono::milliseconds kAfter{1000};
+  auto look = [&]() -> std::string {
+    try {
+      image::verify("/proc/self/fd/" + std::to_string(file->get()));
+    } catch (const ThawError& damage) {
+      std::error_code gone;
+      fs::remove(image, gone);
+      return damage.what();
+    }
+    return {};
+  };
+  std::string damage;
+  try {
+    co_await async::sleep_for(kAfter);
+    damage = co_await async::on_pool(setting_.pool, look);
+  } catch (const boost::system::system_error&) {  // stop()
+  }
+  if (damage.empty()) co_return;
+  damaged_ = "the template's image was deleted: " + damage;
+  spdlog::error("{}. Sessions that came from {} may be broken: close them.", damaged_,
+                image.string());
+  co_await spares_.close();
+  if (baked_.insert(spec.python.python).second) co_await bake_quietly(std::move(spec));
 }
 
 awaitable<std::unique_ptr<Sandbox>> LocalBackend::thaw(fs::path image, SandboxSpec spec,

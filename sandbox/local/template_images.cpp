@@ -95,7 +95,7 @@ ImageSearch find_template_image(const SandboxSpec& spec, const fs::path& package
                            "these variables and processors";
     return search;
   }
-  TemplateImage found{open_own(path), image::inspect(path)};
+  TemplateImage found{path, open_own(path), image::inspect(path)};
   if (auto reason = image::why_not_here(found.info, same_inside(spec.python)))
     search.why_not = "the template's image does not fit any more: " + *reason;
   else

@@ -19,6 +19,7 @@ namespace sandbox::local {
 // All functions block for a few file operations.
 
 struct TemplateImage {
+  std::filesystem::path path;
   Fd file;
   image::ImageInfo info;
 };

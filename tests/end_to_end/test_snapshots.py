@@ -1,5 +1,7 @@
 """Snapshots of real kernels: forks, rollbacks, what cannot be carried, and the command line."""
 
+import json
+import os
 import pathlib
 import re
 import shutil
@@ -45,20 +47,37 @@ def test_eight_forks_live_apart(server):
         server.call_tool("close_session", {"session": fork})
 
 
+SEEDED = """
+import random, uuid, secrets, numpy as np
+random.seed(7); np.random.seed(7); generator = np.random.default_rng(7)
+"""
+
+
 def test_forks_differ_in_their_random_numbers_and_a_rollback_does_not(server):
     origin = new_session(server)
-    run(server, "import random, uuid, secrets; random.seed(7)", session=origin)
+    run(server, SEEDED, session=origin)
     made = snapshot(server, session=origin)
-    draw = "print(random.random(), uuid.uuid4(), secrets.token_hex(8))"
+    draw = "print(random.random(), np.random.rand(), uuid.uuid4(), secrets.token_hex(8))"
     lines = []
     for _ in range(2):
         fork = restore(server, made)
         lines.append(run(server, draw, session=fork).text.splitlines()[-1].split())
         server.call_tool("close_session", {"session": fork})
     assert all(one != other for one, other in zip(*lines))
-    before = run(server, "random.random()", session=origin).text
+    exactly = "random.random(), np.random.rand(), generator.random()"
+    before = run(server, exactly, session=origin).text
     restore(server, made, session=origin)
-    assert run(server, "random.random()", session=origin).text == before
+    assert run(server, exactly, session=origin).text == before
+
+
+def test_sessions_of_one_template_differ_in_their_random_numbers(server):
+    draw = (
+        "import random, uuid, secrets, tempfile, numpy as np\n"
+        "print(random.random(), np.random.rand(), uuid.uuid4(), secrets.token_hex(8), tempfile.mktemp())"
+    )
+    sessions = [new_session(server) for _ in range(2)]
+    lines = [run(server, draw, session=each).text.splitlines()[-1].split() for each in sessions]
+    assert all(one != other for one, other in zip(*lines)), lines
 
 
 def test_a_rollback_takes_memory_and_files_back(server):
@@ -144,6 +163,40 @@ def test_a_file_that_went_meanwhile_is_named(images, start, environment, code): 
     shutil.rmtree(path) if path.is_dir() else path.unlink()
     text = run(start(), "x", session=handle).text
     assert said in text and "Variables from before are gone" in text, text
+
+
+def test_images_that_are_not_the_snapshots_own_are_refused(images, start, environment):  # noqa: F811
+    """Cut short, of another snapshot, forged records, another template image: the session goes on."""
+    client = start()
+    handle = handle_of(run(client, "x = 1"))
+    state = pathlib.Path(environment["PYKEEP_STATE_DIR"]) / "snapshots"
+    other = state / snapshot(client, name="other") / "image"
+    run(client, "x = 2")
+
+    def cut(image):
+        os.truncate(image / "memory", (image / "memory").stat().st_size // 2)
+
+    def swap(image):
+        image.rename(state / "aside")
+        other.rename(image)
+        (state / "aside").rename(other)
+
+    def forge(image):
+        record = json.loads((image / "kernel.json").read_text())
+        (image / "kernel.json").write_text(json.dumps({**record, "python": "/bin/sh"}))
+
+    def base(image):
+        shutil.copyfile(other / "memory", image / "aside")
+        (image / "aside").replace(image / "base")
+
+    for damage in (cut, swap, forge, base):
+        made = snapshot(client)
+        damage(state / made / "image")
+        for target in ({}, {"session": handle}):
+            refused = client.call_tool("restore_snapshot", {"snapshot": made, **target})
+            assert refused.is_error and "cannot be restored: " in refused.text, (damage, refused.text)
+            assert re.search("damaged|not the one", refused.text), (damage, refused.text)
+        assert run(client, "x").text == "2"
 
 
 def test_what_cannot_be_carried_is_refused_by_name(server):
