@@ -11,6 +11,7 @@
 #include <memory>
 #include <thread>
 
+#include "sandbox/bounded_text.hpp"
 #include "sandbox/image/descriptors.hpp"
 #include "sandbox/image/image_file.hpp"
 #include "sandbox/image/memory.hpp"
@@ -162,7 +163,8 @@ class Freeze {
     auto found = root_.find(directory);
     if (stat(path.c_str(), &status) == -1 || !found || found->inode != status.st_ino ||
         (found->temporary && directory != "/" && directory != "/tmp")) {
-      result_.lost.push_back("its working directory");
+      result_.lost.push_back("its working directory " + readable_end(directory, 200) +
+                             ", which is not kept: os.chdir('/workspace') first");
       directory = "/";
     }
     metadata_.process.directory = metadata_.add_string(directory);
