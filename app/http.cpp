@@ -7,6 +7,7 @@
 
 #include "app/commands.hpp"
 #include "app/http_server.hpp"
+#include "transport/log.hpp"
 
 namespace app {
 
@@ -52,7 +53,7 @@ async::awaitable<void> follow_signals(HttpServer& server, std::chrono::seconds g
 async::awaitable<void> serve(Keep& keep, const Options& options) {
   auto executor = co_await asio::this_coro::executor;
   HttpServer server(executor, keep, options);
-  async::TaskGroup housekeeping(executor);
+  async::TaskGroup housekeeping(executor, transport::log_defect);
   housekeeping.spawn(keep.sessions.expire());
   housekeeping.spawn(follow_signals(server, options.http.grace));
   std::fprintf(stderr, "pykeep: serving MCP at %s/mcp\n", server.local_url().c_str());

@@ -4,6 +4,8 @@
 
 #include <boost/asio/ip/address.hpp>
 
+#include "transport/log.hpp"
+
 namespace app {
 
 namespace http = transport::http;
@@ -62,7 +64,7 @@ awaitable<void> answer_with(http::Exchange& exchange, const http::OAuth& oauth) 
 HttpServer::HttpServer(asio::any_io_executor executor, Keep& keep, const Options& options)
     : keep_(keep),
       options_(options.http),
-      background_(executor),
+      background_(executor, transport::log_defect),
       operations_(executor, keep, options_),
       mcp_(executor, keep.server, keep.pool, options.state_directory, mcp_limits(options_)),
       listener_(executor, options_.address, options_.port,

@@ -8,6 +8,7 @@
 #include "app/commands.hpp"
 #include "app/keep.hpp"
 #include "async/task_group.hpp"
+#include "transport/log.hpp"
 
 namespace app {
 
@@ -35,7 +36,8 @@ void limit_the_end() {
 // ended when this returns.
 async::awaitable<void> live(Keep& keep) {
   auto executor = co_await asio::this_coro::executor;
-  async::TaskGroup serving(executor), housekeeping(executor);
+  async::TaskGroup serving(executor, transport::log_defect);
+  async::TaskGroup housekeeping(executor, transport::log_defect);
   housekeeping.spawn(keep.sessions.expire());
   housekeeping.spawn(stop_on_signal([&serving] { serving.cancel(); }));
   serving.spawn(transport::serve_stdio(keep.server, STDIN_FILENO, STDOUT_FILENO,

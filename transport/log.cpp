@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <boost/json.hpp>
+#include <boost/system/system_error.hpp>
 #include <ctime>
 
 #include "transport/log_sink.hpp"
@@ -77,6 +78,15 @@ void start_log(int fd, const std::string& level, LogFormat format) {
 }
 
 bool logs_events() { return spdlog::should_log(spdlog::level::info); }
+
+void log_defect(std::exception_ptr failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const boost::system::system_error&) {
+  } catch (const std::exception& defect) {
+    spdlog::error("a task ended by a defect: {}", defect.what());
+  }
+}
 
 void log_event(std::string_view event, const std::vector<Field>& fields) {
   if (!logs_events()) return;

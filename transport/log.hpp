@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <exception>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,10 @@ struct Field {
 
 // Whether events are logged at all: they take work to put together.
 bool logs_events();
+
+// Logs what has left a task that should have dealt with it; for an async::TaskGroup. That the task
+// was cancelled (a system_error) is no news.
+void log_defect(std::exception_ptr failure);
 
 // Logs something that happened, at level info, in one line: `request id=… method=POST`, or the same
 // as JSON. Fields without a value are left out. No secrets, no code.

@@ -9,6 +9,7 @@
 #include "transport/http/peers.hpp"
 #include "transport/http/posted_message.hpp"
 #include "transport/http/rpc_refusal.hpp"
+#include "transport/log.hpp"
 
 namespace transport::http {
 
@@ -47,7 +48,7 @@ struct HttpSse::Connection {
         load(std::make_shared<Load>(limits.requests_per_session, limits.request_bytes_per_session,
                                     std::move(within))),
         stream(std::make_shared<EventStream>(executor, options_of(limits))),
-        calls(executor) {}
+        calls(executor, log_defect) {}
 
   std::string id;
   mcp::Peer peer;

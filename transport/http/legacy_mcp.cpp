@@ -1,11 +1,10 @@
 #include "transport/http/legacy_mcp.hpp"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 
 #include "mcp/envelope.hpp"
 #include "transport/http/rpc_refusal.hpp"
+#include "transport/log.hpp"
 
 namespace transport::http {
 
@@ -13,14 +12,6 @@ namespace asio = boost::asio;
 namespace json = boost::json;
 
 namespace {
-
-void log_defect(std::exception_ptr failure) {
-  try {
-    std::rethrow_exception(failure);
-  } catch (const std::exception& defect) {
-    spdlog::error("a call over HTTP ended by a defect: {}", defect.what());
-  }
-}
 
 bool is_initialize(const json::value& message) {
   const json::object* object = message.if_object();

@@ -9,6 +9,7 @@
 
 #include "async/task_group.hpp"
 #include "transport/http/connection.hpp"
+#include "transport/log.hpp"
 
 namespace transport::http {
 
@@ -69,8 +70,7 @@ int listen_on(const tcp::endpoint& endpoint) {
 struct Listener::State {
   State(asio::any_io_executor executor, Handler handler, ListenerLimits limits, Refused refused)
       : acceptor(executor),
-        connections(executor,
-                    [](std::exception_ptr) { spdlog::error("a connection ended by a defect"); }),
+        connections(executor, log_defect),
         over(executor, asio::steady_timer::time_point::max()),
         changed(executor) {
     service.handler = std::move(handler);
