@@ -12,6 +12,7 @@
 #include <optional>
 #include <string_view>
 
+#include "app/subcommands.hpp"
 #include "app/version.hpp"
 
 namespace app {
@@ -147,7 +148,8 @@ class Table {
         "a `Host` to answer to besides the own address (repeatable): name or name:port");
     add("allowed-origin", http.allowed_origins,
         "a web page's origin that may call us (repeatable): https://host");
-    add("token-file", http.token_file, "bearer tokens, one `principal: token` a line; SIGHUP rereads it")
+    add("token-file", http.token_file,
+        "bearer tokens, one `principal: token` a line; SIGHUP rereads it")
         ->check(CLI::ExistingFile);
     add("oauth-issuer", http.oauth_issuer, "accept JWTs of this issuer (OAuth 2.1)");
     add("oauth-audience", http.oauth_audience, "`aud` they must have; default: our URL");
@@ -176,8 +178,8 @@ class Table {
     for (const std::string& origin : http.allowed_origins)
       if (!is_url(origin) || origin.find('/', origin.find("//") + 2) != origin.npos)
         throw CLI::ValidationError(
-            "--allowed-origin: expected scheme://host[:port], as browsers "
-            "send it; there is no wildcard: " +
+            "--allowed-origin: expected scheme://host[:port], as browsers send it; there is no "
+            "wildcard: " +
             origin);
     if (!http.oauth_issuer.empty() && http.oauth_jwks.empty())
       throw CLI::ValidationError("--oauth-issuer needs --oauth-jwks, a file or URL with its keys");
@@ -238,61 +240,6 @@ class Table {
   std::vector<std::string> environment_;
 };
 
-void add_run(CLI::App& app, Options& options) {
-  CLI::App* run = app.add_subcommand("run", "Run code in a fresh sandbox; charts go to files");
-  run->add_option("-c", options.code, "the code")->type_name("CODE");
-  run->add_option("file", options.file, "a file with the code; - reads it from stdin");
-  run->add_option("--output", options.output_directory, "directory for charts (default: .)");
-  run->add_option("--timeout", options.timeout, "seconds until the code is interrupted")
-      ->check(CLI::Range(0.1, 86400.0));
-  run->add_flag("--stdin", options.read_stdin, "let input() read from our stdin");
-}
-
-void add_template(CLI::App& app, Options& options) {
-  CLI::App* group = app.add_subcommand("template", "Python environments for sessions");
-  group->require_subcommand(1);
-  CLI::App* build = group->add_subcommand("build", "Make one from pinned, hashed packages");
-  build->add_option("--name", options.template_name, "its name")->capture_default_str();
-  build->add_option("--python", options.python, "interpreter (default: /usr/bin/python3)");
-  build->add_option("--requirements", options.requirements, "a requirements file of your own");
-  build->add_flag("--system", options.system_packages,
-                  "use the distribution's packages; needs no network");
-  group->add_subcommand("list", "Those that were built");
-}
-
-void add_stored(CLI::App& app, Options& options) {
-  CLI::App* snapshots = app.add_subcommand("snapshots", "Snapshots of sessions");
-  snapshots->require_subcommand(1);
-  snapshots->add_subcommand("list", "All of them");
-  for (auto [name, help] : {std::pair("show", "One of them"), std::pair("delete", "Delete one")})
-    snapshots->add_subcommand(name, help)
-        ->add_option("id", options.stored_id, "its id")
-        ->required();
-  CLI::App* sessions = app.add_subcommand("sessions", "Sessions on disk");
-  sessions->require_subcommand(1);
-  sessions->add_subcommand("list", "All of them");
-  sessions->add_subcommand("close", "Delete one that nobody runs")
-      ->add_option("id", options.stored_id, "its handle")
-      ->required();
-}
-
-Command command_of(const CLI::App& app) {
-  if (app.got_subcommand("snapshots")) {
-    const CLI::App* group = app.get_subcommand("snapshots");
-    if (group->got_subcommand("show")) return Command::snapshots_show;
-    return group->got_subcommand("delete") ? Command::snapshots_delete : Command::snapshots_list;
-  }
-  if (app.got_subcommand("sessions"))
-    return app.get_subcommand("sessions")->got_subcommand("close") ? Command::sessions_close
-                                                                   : Command::sessions_list;
-  if (app.got_subcommand("run")) return Command::run;
-  if (app.got_subcommand("http")) return Command::http;
-  if (app.got_subcommand("doctor")) return Command::doctor;
-  if (!app.got_subcommand("template")) return Command::stdio;
-  bool build = app.get_subcommand("template")->got_subcommand("build");
-  return build ? Command::template_build : Command::template_list;
-}
-
 }  // namespace
 
 Invocation parse(int argc, char** argv) {
@@ -306,15 +253,10 @@ Invocation parse(int argc, char** argv) {
   app.require_subcommand(0, 1);
   Table table(app, options);
   table.all();
-  app.add_subcommand("stdio", "Serve MCP over stdin and stdout (the default)");
+  add_commands(app, options);
   CLI::App* http = app.add_subcommand("http", "Serve MCP over HTTP, at /mcp");
   Table http_table(*http, options);
   http_table.http();
-  add_run(app, options);
-  add_template(app, options);
-  add_stored(app, options);
-  app.add_subcommand("doctor", "Say what isolation this machine gives")
-      ->add_flag("--json", options.json, "for programs");
   try {
     app.parse(argc, argv);
     table.check();
