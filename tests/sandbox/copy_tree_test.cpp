@@ -2,11 +2,12 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
+
+#include "tests/support/scratch.hpp"
 
 using sandbox::copy_tree;
 using sandbox::CopyError;
@@ -18,19 +19,11 @@ constexpr std::uint64_t kPlenty = 1ull << 40;
 
 struct Directories {
   Directories() {
-    std::string name = fs::temp_directory_path() / "pykeep-copy-XXXXXX";
-    REQUIRE(mkdtemp(name.data()));
-    top = name;
-    from = top / "from";
-    to = top / "to";
     fs::create_directory(from);
     fs::create_directory(to);
   }
-  ~Directories() {
-    std::error_code ignored;
-    fs::remove_all(top, ignored);
-  }
-  fs::path top, from, to;
+  testing::Scratch scratch;
+  fs::path top = scratch.path, from = top / "from", to = top / "to";
 };
 
 std::string read(const fs::path& path) {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <stdlib.h>
-
 #include <boost/asio/thread_pool.hpp>
 #include <cstdlib>
 #include <deque>
@@ -13,24 +11,12 @@
 #include "sandbox/local/backend.hpp"
 #include "sandbox/local/templates.hpp"
 #include "tests/sandbox/fake_kernel.hpp"
+#include "tests/support/scratch.hpp"
 
 // A backend and a sandbox of it, for the tests that run real kernels.
 namespace sandbox {
 
-struct Scratch {
-  Scratch() {
-    auto pattern = (std::filesystem::temp_directory_path() / "pykeep-test-XXXXXX").string();
-    if (!mkdtemp(pattern.data())) throw std::runtime_error("no temporary directory");
-    path = pattern;
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  ~Scratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  std::filesystem::path path;
-};
+using ::testing::Scratch;
 
 // PYKEEP_TEST_PYTHON, else the system's; without IPython in it these tests fail, they do not skip.
 inline Template test_python(const std::filesystem::path& scratch) {

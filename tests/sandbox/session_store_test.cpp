@@ -1,12 +1,13 @@
 #include "sandbox/session_store.hpp"
 
 #include <doctest/doctest.h>
-#include <stdlib.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
+
+#include "tests/support/scratch.hpp"
 
 using sandbox::SessionLease;
 using sandbox::SessionRecord;
@@ -17,18 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Directory {
-  Directory() {
-    std::string name = fs::temp_directory_path() / "pykeep-store-XXXXXX";
-    REQUIRE(mkdtemp(name.data()));
-    path = name;
-  }
-  ~Directory() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  fs::path path;
-};
+using Directory = testing::Scratch;
 
 SessionRecord record(const char* id, std::int64_t used = 0, const char* name = "") {
   SessionRecord record;

@@ -2,11 +2,12 @@
 
 #include <doctest/doctest.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
+
+#include "tests/support/scratch.hpp"
 
 using sandbox::SnapshotHold;
 using sandbox::SnapshotLimits;
@@ -17,18 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Directory {
-  Directory() {
-    std::string name = fs::temp_directory_path() / "pykeep-snapshots-XXXXXX";
-    REQUIRE(mkdtemp(name.data()));
-    path = name;
-  }
-  ~Directory() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  fs::path path;
-};
+using Directory = testing::Scratch;
 
 SnapshotRecord record(const std::string& id, const char* name = "") {
   SnapshotRecord record;

@@ -13,9 +13,9 @@ namespace fs = std::filesystem;
 
 TEST_CASE("several first starts at once install the kernel's files, whole and nothing else") {
   for (int round = 0; round < 20; ++round) {
-    ScratchDirectory root;
-    fs::path wanted = root.path() / "one";
-    fs::path reference = install_kernel_package(root.path() / "reference");
+    Scratch root;
+    fs::path wanted = root.path / "one";
+    fs::path reference = install_kernel_package(root.path / "reference");
     std::string failure;
     auto install = [&] {
       try {

@@ -63,18 +63,18 @@ TEST_CASE("a program's end comes back as its status") {
     const char* script;
     int exit_code;
   };
-  ScratchDirectory workspace;
+  Scratch workspace;
   for (const Row& row : {Row{"exit 0", 0}, Row{"exit 7", 7}, Row{"kill -9 $$", 128 + 9}}) {
     CAPTURE(row.script);
-    Trial trial = try_script(small_sandbox(workspace.path()), row.script);
+    Trial trial = try_script(small_sandbox(workspace.path), row.script);
     CHECK(trial.failure == "");
     CHECK(WEXITSTATUS(trial.status) == row.exit_code);
   }
 }
 
 TEST_CASE("an interrupt reaches the program and not its children") {
-  ScratchDirectory workspace;
-  auto process = launch(small_sandbox(workspace.path()),
+  Scratch workspace;
+  auto process = launch(small_sandbox(workspace.path),
                         python("import subprocess, time\n"
                                "p = subprocess.Popen(['/bin/sleep', '60'])\n"
                                "sum(range(5000000))\n"
@@ -96,8 +96,8 @@ TEST_CASE("an interrupt reaches the program and not its children") {
 }
 
 TEST_CASE("destroying a process ends everything in it") {
-  ScratchDirectory workspace;
-  auto process = launch(small_sandbox(workspace.path()),
+  Scratch workspace;
+  auto process = launch(small_sandbox(workspace.path),
                         {"/bin/sh", "-c", "setsid sleep 61.25 & echo up; exec sleep 61.25"}, {});
   read_until(*process, "up");
   CHECK(runs("61.25"));
@@ -106,8 +106,8 @@ TEST_CASE("destroying a process ends everything in it") {
 }
 
 TEST_CASE("everything dies with a server that is killed") {
-  ScratchDirectory workspace;
-  SandboxSpec spec = small_sandbox(workspace.path());
+  Scratch workspace;
+  SandboxSpec spec = small_sandbox(workspace.path);
   spec.name = "orphan";  // this copy of the test counts its control groups on its own
   pid_t server = fork();
   if (server == 0) {
@@ -116,15 +116,15 @@ TEST_CASE("everything dies with a server that is killed") {
     _exit(0);
   }
   REQUIRE(
-      within(milliseconds(5000), [&] { return std::filesystem::exists(workspace.path() / "up"); }));
+      within(milliseconds(5000), [&] { return std::filesystem::exists(workspace.path / "up"); }));
   kill(server, SIGKILL);
   waitpid(server, nullptr, 0);
   CHECK(within(milliseconds(2000), [] { return !runs("62.25"); }));
 }
 
 TEST_CASE("the memory of all processes together is limited, and the kill is counted") {
-  ScratchDirectory workspace;
-  SandboxSpec spec = small_sandbox(workspace.path());
+  Scratch workspace;
+  SandboxSpec spec = small_sandbox(workspace.path);
   spec.limits.memory = 96 << 20;
   Trial trial =
       try_program(spec, python("import os, time\n"
@@ -140,8 +140,8 @@ TEST_CASE("the memory of all processes together is limited, and the kill is coun
 }
 
 TEST_CASE("the memory of all files in /tmp and /dev/shm counts as well") {
-  ScratchDirectory workspace;
-  SandboxSpec spec = small_sandbox(workspace.path());
+  Scratch workspace;
+  SandboxSpec spec = small_sandbox(workspace.path);
   spec.limits.memory = 64 << 20;
   spec.limits.tmp = 128 << 20;
   spec.limits.file = 128 << 20;
@@ -151,10 +151,10 @@ TEST_CASE("the memory of all files in /tmp and /dev/shm counts as well") {
 }
 
 TEST_CASE("names are data, whatever they look like") {
-  ScratchDirectory parent;
+  Scratch parent;
   for (const char* name : {"with space", "-c", "--bind", "new\nline", "ünïcode", "$(id)"}) {
     CAPTURE(name);
-    auto workspace = parent.path() / name;
+    auto workspace = parent.path / name;
     std::filesystem::create_directory(workspace);
     SandboxSpec spec = small_sandbox(workspace);
     spec.environment = {{"--setenv", "--bind\n/ /"}};
@@ -166,9 +166,9 @@ TEST_CASE("names are data, whatever they look like") {
 }
 
 TEST_CASE("a workspace below a directory that is closed to others is reached all the same") {
-  ScratchDirectory closed;
-  std::filesystem::permissions(closed.path(), std::filesystem::perms::owner_all);
-  auto workspace = closed.path() / "w", interpreter = closed.path() / "python";
+  Scratch closed;
+  std::filesystem::permissions(closed.path, std::filesystem::perms::owner_all);
+  auto workspace = closed.path / "w", interpreter = closed.path / "python";
   std::filesystem::create_directory(workspace);
   std::filesystem::create_directory(interpreter);
   std::ofstream(interpreter / "marker") << "seen";
@@ -185,7 +185,7 @@ TEST_CASE("what cannot be isolated is not started") {
     std::function<void(SandboxSpec&)> spoil;
     const char* problem;
   };
-  ScratchDirectory workspace;
+  Scratch workspace;
   const Row rows[] = {
       {"no workspace", [](auto& spec) { spec.workspace = "/nonexistent"; }, "no such directory"},
       {"the root", [](auto& spec) { spec.python.visible = {"/"}; }, "not allowed"},
@@ -195,7 +195,7 @@ TEST_CASE("what cannot be isolated is not started") {
   };
   for (const Row& row : rows) {
     CAPTURE(row.name);
-    SandboxSpec spec = small_sandbox(workspace.path());
+    SandboxSpec spec = small_sandbox(workspace.path);
     row.spoil(spec);
     Trial trial = try_script(spec, "true");
     CHECK_MESSAGE(trial.failure.find(row.problem) != std::string::npos, trial.failure);
@@ -203,7 +203,7 @@ TEST_CASE("what cannot be isolated is not started") {
 }
 
 TEST_CASE("a program that is not there is reported in bwrap's words") {
-  ScratchDirectory workspace;
-  Trial trial = try_program(small_sandbox(workspace.path()), {"/no/such/python"});
+  Scratch workspace;
+  Trial trial = try_program(small_sandbox(workspace.path), {"/no/such/python"});
   CHECK(explain_bwrap(trial.failure).find("rebuild the template") != std::string::npos);
 }

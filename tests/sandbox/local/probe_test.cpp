@@ -10,8 +10,8 @@ using namespace sandbox::local;
 using namespace sandbox::local::testing;
 
 TEST_CASE("every layer that a sandbox needs is achieved here, or says how to get it") {
-  ScratchDirectory scratch;
-  auto layers = probe_layers(scratch.path());
+  Scratch scratch;
+  auto layers = probe_layers(scratch.path);
   CHECK(layers.size() >= 15);
   for (const Layer& layer : layers) {
     CAPTURE(layer.name);
@@ -34,11 +34,11 @@ TEST_CASE("the remedy fits the switch that is in the way") {
             "profile bwrap /usr/bin/bwrap flags=(unconfined) {\n    userns,"},
         Row{"user/max_user_namespaces", "96365\n", "In a container"}}) {
     CAPTURE(row.file);
-    ScratchDirectory proc_sys;
-    auto file = proc_sys.path() / row.file;
+    Scratch proc_sys;
+    auto file = proc_sys.path / row.file;
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file) << row.value;
-    CHECK(namespace_remedy(proc_sys.path()).find(row.remedy) != std::string::npos);
+    CHECK(namespace_remedy(proc_sys.path).find(row.remedy) != std::string::npos);
   }
 }
 

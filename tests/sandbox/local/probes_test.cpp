@@ -57,16 +57,16 @@ std::vector<fs::path> probes() {
 TEST_CASE("hostile programs manage nothing") {
   setenv("PYKEEP_CANARY", "canary", 1);
   Listener listener;
-  ScratchDirectory host;
-  std::ofstream(host.path() / "secret") << "canary";
+  Scratch host;
+  std::ofstream(host.path / "secret") << "canary";
   auto files = probes();
   REQUIRE(files.size() > 15);
   for (const fs::path& file : files) {
     CAPTURE(file.string());
-    ScratchDirectory workspace;
-    SandboxSpec spec = small_sandbox(workspace.path());
+    Scratch workspace;
+    SandboxSpec spec = small_sandbox(workspace.path);
     spec.environment = {{"PYKEEP_TEST_PORT", std::to_string(listener.port)},
-                        {"PYKEEP_TEST_FILE", (host.path() / "secret").string()}};
+                        {"PYKEEP_TEST_FILE", (host.path / "secret").string()}};
     Trial trial = try_program(spec, {"/usr/bin/python3", "-c", contents_of(file)});
     CAPTURE(trial.err);
     CHECK(trial.failure == "");

@@ -1,35 +1,17 @@
 #pragma once
 
-#include <stdlib.h>
-
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 
 #include "sandbox/sandbox.hpp"
+#include "tests/support/scratch.hpp"
 
 // What the tests of the local sandbox share.
 namespace sandbox::local::testing {
 
-// A directory of its own for each test, gone afterwards.
-class ScratchDirectory {
- public:
-  ScratchDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "pykeep-test-XXXXXX").string();
-    path_ = mkdtemp(name.data());
-  }
-  ScratchDirectory(const ScratchDirectory&) = delete;
-  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
-  ~ScratchDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+using ::testing::Scratch;
 
 inline SandboxSpec small_sandbox(const std::filesystem::path& workspace) {
   SandboxSpec spec;

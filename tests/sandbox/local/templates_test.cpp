@@ -1,9 +1,10 @@
 #include "sandbox/local/templates.hpp"
 
 #include <doctest/doctest.h>
-#include <stdlib.h>
 
 #include <fstream>
+
+#include "tests/support/scratch.hpp"
 
 namespace fs = std::filesystem;
 using sandbox::local::Templates;
@@ -13,16 +14,13 @@ namespace {
 // An environment as `python -m venv` makes it, of the system's Python.
 struct Environment {
   Environment() {
-    std::string path = fs::temp_directory_path() / "pykeep-template-XXXXXX";
-    REQUIRE(mkdtemp(path.data()));
-    root = path;
     fs::create_directories(root / "real" / "bin");
     fs::create_symlink("/usr/bin/python3", root / "real" / "bin" / "python3");
     std::ofstream(root / "real" / "pyvenv.cfg") << "home = /usr/bin\n";
     fs::create_symlink("real", root / "default");
   }
-  ~Environment() { fs::remove_all(root); }
-  fs::path root;
+  testing::Scratch scratch;
+  fs::path root = scratch.path;
 };
 
 }  // namespace

@@ -25,10 +25,10 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Workspace {
-  ScratchDirectory scratch;
+  Scratch scratch;
   boost::asio::thread_pool pool{1};
-  WorkspaceFiles files{scratch.path(), pool};
-  fs::path path(const std::string& name) const { return scratch.path() / name; }
+  WorkspaceFiles files{scratch.path, pool};
+  fs::path path(const std::string& name) const { return scratch.path / name; }
 };
 
 template <class T>
@@ -107,7 +107,7 @@ TEST_CASE("a root server's files belong to the sandbox's user") {
   run(workspace.files.write("d/a", "x"));
   struct stat directory {
   }, below{}, file{};
-  REQUIRE(stat(workspace.scratch.path().c_str(), &directory) == 0);
+  REQUIRE(stat(workspace.scratch.path.c_str(), &directory) == 0);
   REQUIRE(stat(workspace.path("d").c_str(), &below) == 0);
   REQUIRE(stat(workspace.path("d/a").c_str(), &file) == 0);
   CHECK(directory.st_uid >= kFirstId);
@@ -117,10 +117,10 @@ TEST_CASE("a root server's files belong to the sandbox's user") {
 
 TEST_CASE("links are listed and never followed; pipes do not block") {
   Workspace workspace;
-  ScratchDirectory host;
-  std::ofstream(host.path() / "secret") << "canary";
-  fs::create_symlink(host.path(), workspace.path("dir"));
-  fs::create_symlink(host.path() / "secret", workspace.path("file"));
+  Scratch host;
+  std::ofstream(host.path / "secret") << "canary";
+  fs::create_symlink(host.path, workspace.path("dir"));
+  fs::create_symlink(host.path / "secret", workspace.path("file"));
   REQUIRE(mkfifo(workspace.path("pipe").c_str(), 0666) == 0);
   for (const std::string path : {"file", "dir/secret"}) {
     CAPTURE(path);
@@ -131,24 +131,24 @@ TEST_CASE("links are listed and never followed; pipes do not block") {
   CHECK(refusal(workspace.files.list("dir", 1, 10)) != "");
   CHECK(refusal(workspace.files.read("pipe", 0, 10)).find("regular file") != std::string::npos);
   CHECK(refusal(workspace.files.read("gone", 0, 10)).find("no such file") != std::string::npos);
-  CHECK(contents_of(host.path() / "secret") == "canary");
+  CHECK(contents_of(host.path / "secret") == "canary");
   CHECK(run(workspace.files.stat("file")).is_link);
   CHECK(run(workspace.files.list("", 5, 10)).entries.size() == 3);
 }
 
 TEST_CASE("swapping a directory for a link 10,000 times never leads outside") {
   Workspace workspace;
-  ScratchDirectory host;
-  std::ofstream(host.path() / "f") << "canary";
+  Scratch host;
+  std::ofstream(host.path / "f") << "canary";
   fs::create_directory(workspace.path("real"));
   std::ofstream(workspace.path("real/f")) << "inside";
-  fs::create_symlink(host.path(), workspace.path("swap"));
+  fs::create_symlink(host.path, workspace.path("swap"));
   std::atomic<bool> done = false;
   std::thread attacker([&] {
     std::string a = workspace.path("real"), b = workspace.path("swap");
     while (!done) renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE);
   });
-  Fd root(open(workspace.scratch.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  Fd root(open(workspace.scratch.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   int inside = 0, refused = 0, outside = 0;
   for (int attempt = 0; attempt < 10000; ++attempt) try {
       Fd file = open_beneath(root.get(), "swap/f", O_RDONLY);
@@ -167,32 +167,32 @@ TEST_CASE("swapping a directory for a link 10,000 times never leads outside") {
 TEST_CASE("an upload past its cap leaves the old file and nothing else") {
   Workspace workspace;
   run(workspace.files.write("a", "old"));
-  ScratchDirectory host;
-  std::ofstream(host.path() / "big") << std::string(3 << 20, 'x');
-  Fd big(open((host.path() / "big").c_str(), O_RDONLY | O_CLOEXEC));
+  Scratch host;
+  std::ofstream(host.path / "big") << std::string(3 << 20, 'x');
+  Fd big(open((host.path / "big").c_str(), O_RDONLY | O_CLOEXEC));
   CHECK(refusal(workspace.files.copy_in("a", big.get(), 2 << 20)).find("limit") !=
         std::string::npos);
   CHECK(run(workspace.files.read("a", 0, 10)) == "old");
-  CHECK(std::distance(fs::directory_iterator(workspace.scratch.path()), {}) == 1);
+  CHECK(std::distance(fs::directory_iterator(workspace.scratch.path), {}) == 1);
   CHECK(run(workspace.files.copy_in("a", big.get(), 4 << 20)).size == 3u << 20);
 }
 
 TEST_CASE("a full disk is said to be full, and the old file is still there") {
-  ScratchDirectory scratch;
-  if (mount("tmpfs", scratch.path().c_str(), "tmpfs", 0, "size=256k") != 0) {
+  Scratch scratch;
+  if (mount("tmpfs", scratch.path.c_str(), "tmpfs", 0, "size=256k") != 0) {
     MESSAGE("skipped: only root can mount a small file system");
     return;
   }
   {
     boost::asio::thread_pool pool(1);
-    WorkspaceFiles files(scratch.path(), pool);
+    WorkspaceFiles files(scratch.path, pool);
     run(files.write("a", "old"));
     std::string problem = refusal(files.write("a", std::string(1 << 20, 'x')));
     CHECK(problem.find("disk is full") != std::string::npos);
     CHECK(run(files.read("a", 0, 10)) == "old");
     CHECK(run(files.list("", 1, 10)).entries.size() == 1);
   }
-  umount2(scratch.path().c_str(), MNT_DETACH);
+  umount2(scratch.path.c_str(), MNT_DETACH);
 }
 
 TEST_CASE("a file is written in parts, and is there once it is whole") {
@@ -213,7 +213,7 @@ TEST_CASE("a file is written in parts, and is there once it is whole") {
   CHECK(contains(refusal(workspace.files.create("../x")), "not allowed"));
 
   auto late = run(workspace.files.create("gone.bin"));
-  fs::remove_all(workspace.scratch.path());
+  fs::remove_all(workspace.scratch.path);
   CHECK(contains(refusal(late->finish()), "gone.bin"));
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "tests/support/scratch.hpp"
 #include "tests/transport/http/mcp_conversation.hpp"
 
 using Limit = McpConversation::Limit;
@@ -428,8 +429,8 @@ TEST_CASE("a client that reads nothing cannot make a stream grow") {
 }
 
 TEST_CASE("sessions outlive the server, with what they settled") {
-  char name[] = "/tmp/pykeep-mcp-XXXXXX";
-  std::filesystem::path directory = std::filesystem::path(mkdtemp(name)) / "http";
+  testing::Scratch scratch;
+  std::filesystem::path directory = scratch.path / "http";
   std::string id, ended;
   {
     McpConversation client(McpConversation::quick(), directory);
@@ -445,7 +446,6 @@ TEST_CASE("sessions outlive the server, with what they settled") {
     CHECK(client.post({{"Mcp-Session-Id", ended}}, request(1, "ping"))->status() == 404);
     CHECK(client.send("GET", "/mcp", {{"Mcp-Session-Id", id}})->streams);
   }
-  std::filesystem::remove_all(directory.parent_path());
 }
 
 TEST_CASE("when the server is to stop, what would last for ever ends") {

@@ -6,19 +6,17 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "tests/support/scratch.hpp"
+
 namespace http = transport::http;
 namespace fs = std::filesystem;
 
 namespace {
 
 struct Directory {
-  Directory() {
-    char name[] = "/tmp/pykeep-peers-XXXXXX";
-    path = fs::path(mkdtemp(name)) / "http";
-  }
-  ~Directory() { fs::remove_all(path.parent_path()); }
   fs::path file() const { return path / "mcp-sessions.json"; }
-  fs::path path;
+  testing::Scratch scratch;
+  fs::path path = scratch.path / "http";
 };
 
 http::StoredPeer peer(std::string id, std::chrono::seconds used = std::chrono::seconds(5)) {

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <thread>
 
+#include "tests/support/scratch.hpp"
 #include "transport/http/authentication.hpp"
 
 using namespace transport::http;
@@ -18,19 +19,13 @@ namespace {
 constexpr const char* kAlice = "3q2-7wAAbcdEFGhij_klmn";  // 22 characters of base64url
 constexpr const char* kBob = "00112233445566778899aabbccddeeff";
 
-struct Directory {
-  Directory() {
-    char name[] = "/tmp/pykeep-tokens-XXXXXX";
-    path = mkdtemp(name);
-  }
-  ~Directory() { std::filesystem::remove_all(path); }
+struct Directory : testing::Scratch {
   std::filesystem::path write(const std::string& text, mode_t mode = 0600) const {
     std::filesystem::path file = path / "tokens";
     std::ofstream(file) << text;
     chmod(file.c_str(), mode);
     return file;
   }
-  std::filesystem::path path;
 };
 
 Tokens tokens_of(const std::filesystem::path& file) {
