@@ -44,7 +44,7 @@ class LocalBackend : public Backend {
  public:
   LocalBackend(asio::any_io_executor executor, asio::thread_pool& pool, BackendOptions options)
       : setting_{executor, pool, std::move(options), {}},
-        spares_(executor, setting_.options,
+        spares_(executor, pool, setting_.options,
                 [this](SandboxSpec spec) { return thaw_template(std::move(spec)); }),
         tasks_(executor) {}
 
@@ -270,7 +270,8 @@ Capabilities LocalBackend::capabilities() const {
   return can;
 }
 
-// On this thread, since the pool must not launch (process.hpp); nothing else goes on in doctor.
+// On this thread, since the pool must not launch (process.hpp), and for most of a second: whoever
+// serves asks seldom.
 awaitable<std::vector<Layer>> LocalBackend::check() {
   auto make_scratch = [this] {
     std::error_code failed;

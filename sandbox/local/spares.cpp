@@ -34,8 +34,9 @@ fs::path root_of(const BackendOptions& options) { return options.kernel_root / "
 
 }  // namespace
 
-Spares::Spares(asio::any_io_executor executor, const BackendOptions& options, Make make)
-    : options_(options), make_(std::move(make)), changed_(executor) {}
+Spares::Spares(asio::any_io_executor executor, asio::thread_pool& pool,
+               const BackendOptions& options, Make make)
+    : pool_(pool), options_(options), make_(std::move(make)), changed_(executor) {}
 
 // What servers that were killed have left.
 void Spares::sweep() const {
@@ -67,29 +68,32 @@ bool Spares::is_wanted(const SandboxSpec& spec) const {
 
 awaitable<void> Spares::fill(SandboxSpec spec) {
   co_await asio::this_coro::throw_if_cancelled(false);
-  if (!std::exchange(swept_, true)) sweep();
+  auto sweeping = [this] { sweep(); };
+  if (!std::exchange(swept_, true)) co_await async::on_pool(pool_, sweeping);
+  auto placing = [this, &spec] { return place(spec); };
   while (is_wanted(spec)) {
-    std::optional<Spare> spare = place(spec);
-    if (!spare) co_return;
     auto making = making_.insert(making_.end(), spec);
-    try {
-      auto sandbox = co_await make_(spare->spec);
-      spare->sandbox = std::move(sandbox);
-    } catch (const std::exception& problem) {
-      spdlog::info("no sandbox ahead of time: {}", problem.what());
-    }
+    std::optional<Spare> spare = co_await async::on_pool(pool_, placing);
+    if (spare) co_await bring_up(*spare);
     making_.erase(making);
-    bool made = spare->sandbox != nullptr;
-    spare->made = std::chrono::steady_clock::now();
-    if (made) {
-      ready_.push_back(std::move(*spare));
-    } else {
-      std::error_code failed;
-      fs::remove_all(spare->spec.workspace, failed);
-    }
+    bool made = spare && spare->sandbox;
+    if (made) ready_.push_back(std::move(*spare));
     changed_.notify();
-    if (!made) co_return;
+    if (made) continue;
+    if (spare) co_await remove(*spare);
+    co_return;
   }
+}
+
+// Leaves it without a sandbox where there cannot be one.
+awaitable<void> Spares::bring_up(Spare& spare) {
+  try {
+    auto sandbox = co_await make_(spare.spec);
+    spare.sandbox = std::move(sandbox);
+  } catch (const std::exception& problem) {
+    spdlog::info("no sandbox ahead of time: {}", problem.what());
+  }
+  spare.made = std::chrono::steady_clock::now();
 }
 
 awaitable<std::unique_ptr<LocalSandbox>> Spares::take(SandboxSpec spec) {
@@ -118,11 +122,18 @@ awaitable<std::unique_ptr<LocalSandbox>> Spares::take(SandboxSpec spec) {
   }
 }
 
+awaitable<void> Spares::remove(const Spare& spare) {
+  auto removing = [&spare] {
+    std::error_code failed;
+    fs::remove_all(spare.spec.workspace, failed);
+  };
+  co_await async::on_pool(pool_, removing);
+}
+
 awaitable<void> Spares::end(Spare spare) {
   co_await asio::this_coro::throw_if_cancelled(false);
   co_await spare.sandbox->close();
-  std::error_code failed;
-  fs::remove_all(spare.spec.workspace, failed);
+  co_await remove(spare);
 }
 
 awaitable<void> Spares::expire() {

@@ -16,7 +16,9 @@ class Spares {
   // How one is brought up; null: not ahead of time.
   using Make = std::function<awaitable<std::unique_ptr<LocalSandbox>>(SandboxSpec)>;
 
-  Spares(boost::asio::any_io_executor executor, const BackendOptions& options, Make make);
+  // All but `make` outlive it.
+  Spares(boost::asio::any_io_executor executor, boost::asio::thread_pool& pool,
+         const BackendOptions& options, Make make);
 
   // Makes as many as are wanted for this spec; never throws.
   awaitable<void> fill(SandboxSpec spec);
@@ -37,11 +39,15 @@ class Spares {
     std::unique_ptr<LocalSandbox> sandbox;
     std::chrono::steady_clock::time_point made;
   };
+  // These two block.
   std::optional<Spare> place(SandboxSpec spec) const;
   void sweep() const;
   bool is_wanted(const SandboxSpec& spec) const;
-  static awaitable<void> end(Spare spare);
+  awaitable<void> bring_up(Spare& spare);
+  awaitable<void> remove(const Spare& spare);
+  awaitable<void> end(Spare spare);
 
+  boost::asio::thread_pool& pool_;
   const BackendOptions& options_;
   Make make_;
   bool swept_ = false;
