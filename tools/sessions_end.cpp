@@ -90,7 +90,13 @@ awaitable<void> Sessions::expire() {
     auto sessions = by_handle_;  // they come and go while we wait below
     for (const auto& [handle, session] : sessions) {
       auto unused = std::chrono::duration_cast<std::chrono::seconds>(now - session->last_used());
-      co_await rest(session, unused);
+      try {
+        co_await rest(session, unused);
+      } catch (const boost::system::system_error&) {  // we are cancelled
+        throw;
+      } catch (const std::exception& defect) {  // of one; the others are to rest all the same
+        spdlog::error("session {} cannot be put to rest: {}", handle, defect.what());
+      }
       // A freeze is not to be cancelled half-way, but we are, after it.
       co_await boost::asio::this_coro::throw_if_cancelled(true);
     }
@@ -132,7 +138,9 @@ awaitable<void> Sessions::sweep() {
   try {
     int swept = co_await async::on_pool(pool_, work);
     if (swept > 0) spdlog::info("deleted {} old sessions", swept);
-  } catch (const std::filesystem::filesystem_error& failure) {
+  } catch (const boost::system::system_error&) {  // we are cancelled
+    throw;
+  } catch (const std::exception& failure) {
     spdlog::warn("old sessions cannot be deleted: {}", failure.what());  // next time, perhaps
   }
 }
