@@ -160,6 +160,9 @@ class Table {
     add("audit-file", http.audit_file, "append a JSON line for each execution");
     add("rate-limit", http.rate_limit, "requests a second and principal; 0: no limit")
         ->check(CLI::Range(0.0, 1e6));
+    add("max-principal-kernels", kernels_each_,
+        "kernels at once of one principal; 0: all there are")
+        ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1'000'000}));
     add("max-mcp-sessions", http.max_mcp_sessions, "MCP sessions at once")->check(kCount);
     add("spares", http.spares, "thawed kernels that wait for new sessions; 0: none")
         ->check(CLI::Range(0, 64));
@@ -171,6 +174,7 @@ class Table {
     HttpOptions& http = options_.http;
     http.is_used = true;
     read_address(http);
+    if (kernels_each_ > 0) options_.sessions.max_live_per_principal = kernels_each_;
     if (const char* token = std::getenv("PYKEEP_TOKEN")) http.token = token;
     while (http.public_url.ends_with('/')) http.public_url.pop_back();
     if (!http.public_url.empty() && !is_url(http.public_url))
@@ -238,6 +242,7 @@ class Table {
   Options& options_;
   std::string state_;
   std::vector<std::string> environment_;
+  std::size_t kernels_each_ = 0;
 };
 
 }  // namespace

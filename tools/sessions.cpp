@@ -240,7 +240,9 @@ void Sessions::admit_kernel(const std::string& principal) const {
     if (session->record().principal == principal) ++own;
   }
   if (all < policy_.max_live && own < policy_.max_live_per_principal) return;
-  throw sandbox::StartError("Too many kernels run at once (" + std::to_string(all) +
+  bool all_taken = all >= policy_.max_live;
+  std::string count = all_taken ? std::to_string(all) : std::to_string(own) + " of yours";
+  throw sandbox::StartError("Too many kernels run at once (" + count +
                             "). Close a session with close_session; list_sessions shows yours.");
 }
 

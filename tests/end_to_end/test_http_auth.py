@@ -106,6 +106,18 @@ def test_a_handle_of_another_principal_opens_nothing(server):
     server.call_tool("close_session", {"session": handle}, headers=bearer(ALICE))
 
 
+def test_one_principal_cannot_take_all_kernels(token_file, tmp_path):
+    limits = ("--max-principal-kernels", "1", "--spares", "0")
+    with HttpServer(
+        [program("PYKEEP_BINARY")], "--token-file", token_file, *limits, env=environment_in(tmp_path)
+    ) as server:
+        alice = bearer(ALICE)
+        assert server.call_tool("run_python", {"code": "1+1"}, headers=alice).text.endswith("2")
+        more = server.call_tool("run_python", {"code": "1+1"}, headers=alice)
+        assert more.is_error and "Too many kernels run at once (1 of yours)" in more.text
+        assert server.call_tool("run_python", {"code": "1+1"}, headers=bearer(BOB)).text.endswith("2")
+
+
 def test_tokens_are_read_again_and_a_broken_file_changes_nothing(server, token_file):
     new = "carol-0123456789-abcdefghijkl"
     before = token_file.read_text()
