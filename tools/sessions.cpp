@@ -232,20 +232,6 @@ std::shared_ptr<Session> Sessions::adopt(sandbox::SessionLease lease) {
   return session;
 }
 
-void Sessions::admit_kernel(const std::string& principal) const {
-  std::size_t all = 0, own = 0;
-  for (const auto& [handle, session] : by_handle_) {
-    if (!session->takes_kernel()) continue;
-    ++all;
-    if (session->record().principal == principal) ++own;
-  }
-  if (all < policy_.max_live && own < policy_.max_live_per_principal) return;
-  bool all_taken = all >= policy_.max_live;
-  std::string count = all_taken ? std::to_string(all) : std::to_string(own) + " of yours";
-  throw sandbox::StartError("Too many kernels run at once (" + count +
-                            "). Close a session with close_session; list_sessions shows yours.");
-}
-
 std::size_t Sessions::kernels() const {
   return std::count_if(by_handle_.begin(), by_handle_.end(),
                        [](const auto& entry) { return entry.second->takes_kernel(); });

@@ -1,5 +1,5 @@
-// How sessions end: closed, expired, put back to disk to make room, and all of them with the
-// server.
+// How many there may be, and how they end: closed, expired, put back to disk to make room, and all
+// of them with the server.
 
 #include <spdlog/spdlog.h>
 
@@ -60,6 +60,20 @@ void Sessions::admit_session() {
         "Too many sessions are open (" + std::to_string(by_handle_.size()) +
         "). Close one with close_session, or go on in one of yours: list_sessions.");
   leave(oldest, is_worth_keeping(*oldest), kNoFreeze);
+}
+
+void Sessions::admit_kernel(const std::string& principal) const {
+  std::size_t all = 0, own = 0;
+  for (const auto& [handle, session] : by_handle_) {
+    if (!session->takes_kernel()) continue;
+    ++all;
+    if (session->record().principal == principal) ++own;
+  }
+  if (all < policy_.max_live && own < policy_.max_live_per_principal) return;
+  bool all_taken = all >= policy_.max_live;
+  std::string count = all_taken ? std::to_string(all) : std::to_string(own) + " of yours";
+  throw sandbox::StartError("Too many kernels run at once (" + count +
+                            "). Close a session with close_session; list_sessions shows yours.");
 }
 
 awaitable<void> Sessions::close(const std::string& principal, const std::string& handle) {
