@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import sys
+import time
 
 import pytest
 
@@ -32,6 +33,15 @@ def with_sanitizer(limit):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "needs(*modules): skipped if the kernel's Python lacks them")
+
+
+def until(condition, limit=20.0):
+    """What `condition` gives once that is true; fails when it does not become so in time."""
+    end = time.monotonic() + limit
+    while not (value := condition()):
+        assert time.monotonic() < end, "it did not come true in time"
+        time.sleep(0.02)
+    return value
 
 
 def environment_in(directory):

@@ -8,23 +8,14 @@ import resource
 import signal
 import socket
 import subprocess
-import time
 
 import pytest
-from conftest import environment_in, program
+from conftest import environment_in, program, until
 from http_server import HttpServer
 
 TOKEN = "operator-0123456789-abcdefghij"
 AUTHORIZED = {"Authorization": f"Bearer {TOKEN}"}
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-
-
-def until(condition, limit=10.0):
-    end = time.monotonic() + limit
-    while not (value := condition()):
-        assert time.monotonic() < end, "it did not come true in time"
-        time.sleep(0.02)
-    return value
 
 
 def start(directory, *options, **more):

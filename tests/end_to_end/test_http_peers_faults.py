@@ -41,7 +41,7 @@ import struct
 import time
 
 import pytest
-from conftest import environment_in, program
+from conftest import environment_in, program, until
 from http_server import HttpServer
 from mcp_client import LEGACY, MODERN, McpError, resident_bytes
 
@@ -141,14 +141,6 @@ def reset(client):
     client.close()
 
 
-def until(condition, limit=20.0):
-    end = time.monotonic() + limit
-    while not (value := condition()):
-        assert time.monotonic() < end, "it did not come true in time"
-        time.sleep(0.02)
-    return value
-
-
 def descriptors(server):
     return len(os.listdir(f"/proc/{server.process.pid}/fd"))
 
@@ -184,7 +176,8 @@ def test_a_restart_leaves_no_client_with_a_dead_id_and_no_silent_loss(tmp_path):
         path = ticket(text_of(client.call("upload_file", name="half.bin", session=handle)))
         upload = raw(server, "PUT", path, {"Content-Length": "1000000"})
         upload.sendall(bytes(500_000))
-        time.sleep(1.3)  # the new MCP session is on disk within a second
+        saved = tmp_path / "state" / "mcp-sessions.json"
+        until(lambda: saved.exists() and client.headers["Mcp-Session-Id"] in saved.read_text())
         server.process.kill()
         server.process.wait()
         upload.close()

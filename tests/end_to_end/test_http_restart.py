@@ -3,10 +3,9 @@
 import json
 import re
 
-from conftest import environment_in, program
+from conftest import environment_in, program, until
 from http_server import HttpServer
 from test_hibernation import images  # noqa: F401
-from test_http_operations import until
 from test_http_peers_faults import Mcp
 
 
