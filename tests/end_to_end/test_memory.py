@@ -41,8 +41,8 @@ def test_several_processes_together_reach_the_limit_and_it_is_named(start):
     run = Runner(start("--memory", "256MiB"))
     run("1")
     result = run(
-        "import os, time\nfor _ in range(4):\n    if os.fork() == 0:\n"
-        "        held = bytearray(b'x' * 100_000_000); time.sleep(60)\nos.wait()"
+        "import os, time\nfor _ in range(6):\n    if os.fork() == 0:\n"
+        "        held = bytearray(b'x' * 60_000_000); time.sleep(60)\nos.wait()"
     )
     assert result.seconds < 30 and "memory limit" in result.text
     assert run("1 + 1").text.endswith("2")
