@@ -1,5 +1,7 @@
 #include "sandbox/local/bring_up.hpp"
 
+#include <sys/stat.h>
+
 #include <boost/asio/this_coro.hpp>
 #include <system_error>
 
@@ -32,6 +34,13 @@ std::unique_ptr<LocalSandbox> launch_kernel(Setting& setting, const SandboxSpec&
                                         std::move(process), setting.options, std::move(origin));
 } catch (const std::system_error& failure) {
   throw StartError(std::string("the sandbox could not be set up: ") + failure.what());
+}
+
+std::uint64_t bytes_on_disk(const Fd& file) {
+  struct stat status {};
+  constexpr std::uint64_t kBlock = 512;  // of st_blocks: images are sparse
+  return fstat(file.get(), &status) == 0 ? static_cast<std::uint64_t>(status.st_blocks) * kBlock
+                                         : 0;
 }
 
 // Waits for the kernel's answer, and closes the sandbox if there is none.
@@ -80,6 +89,7 @@ awaitable<std::unique_ptr<LocalSandbox>> thaw_image(Setting& setting, SandboxSpe
   if (how.base) images.descriptors.push_back(how.base.get());
   images.monotonic = how.monotonic;
   images.boottime = how.boottime;
+  images.of_template = bytes_on_disk(how.base ? how.base : how.image);
   origin.record.monotonic_ahead = how.monotonic.count();
   origin.record.boottime_ahead = how.boottime.count();
   auto sandbox = launch_kernel(setting, spec, how.package, argv, images, std::move(origin));

@@ -100,7 +100,7 @@ Plan make_plan(const std::vector<std::string>& argv, const SandboxSpec& spec, co
   for (; number < plan.descriptors.size(); ++number)
     plan.arguments.push_back(std::to_string(number));
   plan.clock_offsets = clock_offsets(images);
-  plan.limits = resource_limits(spec.limits);
+  plan.limits = resource_limits(spec.limits, images.of_template);
   plan.oom_score = oom_score();
   plan.niceness = cgroup.limits(Controller::cpu) ? 0 : kNiceness;
   plan.user = workspace_owner(spec.workspace);

@@ -5,8 +5,8 @@
 
 namespace sandbox::local {
 
-std::array<ResourceLimit, 5> resource_limits(const Limits& limits) {
-  return {{{RLIMIT_DATA, limits.memory},
+std::array<ResourceLimit, 5> resource_limits(const Limits& limits, std::uint64_t not_own) {
+  return {{{RLIMIT_DATA, limits.memory + not_own},
            {RLIMIT_FSIZE, limits.file},
            {RLIMIT_NOFILE, limits.open_files},
            {RLIMIT_CORE, 0},

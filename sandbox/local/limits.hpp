@@ -15,8 +15,9 @@ struct ResourceLimit {
 };
 
 // Per process, inherited by all in the sandbox. RLIMIT_DATA lets an allocation past the memory
-// limit raise MemoryError, where the group's limit could only kill.
-std::array<ResourceLimit, 5> resource_limits(const Limits& limits);
+// limit raise MemoryError, where the group's limit could only kill; `not_own` bytes that it counts
+// come on top.
+std::array<ResourceLimit, 5> resource_limits(const Limits& limits, std::uint64_t not_own = 0);
 
 // Sets them for the calling process. Returns 0 or an errno; for between clone and exec.
 int apply(const std::array<ResourceLimit, 5>& limits);

@@ -66,6 +66,9 @@ struct Images {
   // How far these clocks have to be ahead of this machine's, for a process that was frozen before
   // it booted: zero leaves them alone.
   std::chrono::nanoseconds monotonic{0}, boottime{0};
+  // Bytes of the template's image. It is mapped privately, which RLIMIT_DATA counts, but it is no
+  // memory of the session's own: the process may have so much more.
+  std::uint64_t of_template = 0;
 };
 
 // Starts `argv` (paths inside) in a fresh sandbox for `spec`. To be called from the main thread

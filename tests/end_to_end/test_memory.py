@@ -41,11 +41,11 @@ def test_several_processes_together_reach_the_limit_and_it_is_named(start):
     run = Runner(start("--memory", "256MiB"))
     run("1")
     result = run(
-        "import os, time\nfor _ in range(6):\n    if os.fork() == 0:\n"
-        "        held = bytearray(b'x' * 60_000_000); time.sleep(60)\nos.wait()"
+        "import os, time\nfor _ in range(8):\n    if os.fork() == 0:\n"
+        "        held = bytearray(b'x' * 40_000_000); time.sleep(60)\nos.wait()"
     )
     assert result.seconds < 30 and "memory limit" in result.text
-    assert run("1 + 1").text.endswith("2")
+    assert run("1 + 1").text.startswith("2")  # more may be killed meanwhile
 
 
 def test_a_gigabyte_of_output_leaves_the_server_as_it_was(run):  # (c)
