@@ -29,6 +29,8 @@ def compile_commands(build: str) -> str:
     entries = json.loads(pathlib.Path(build, "compile_commands.json").read_text(encoding="utf-8"))
     for entry in entries:
         command = re.sub(r"-include \S+cmake_pch\.hxx", "-include async/precompiled.hpp", entry["command"])
+        # The loader's switches have one that clang does not know.
+        command = command.replace(" -fno-tree-loop-distribute-patterns", "")
         # libseccomp's macros are C99 compound literals, which GCC takes without a word.
         entry["command"] = command.replace(" -Winvalid-pch", " -Wno-c99-extensions")
     directory = pathlib.Path(build, "lint")
