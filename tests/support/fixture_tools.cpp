@@ -39,7 +39,8 @@ BOOST_DESCRIBE_STRUCT(Slow, (), (ms, steps))
 
 awaitable<mcp::CallToolResult> slow(mcp::Call& call, Slow args) {
   int steps = args.steps.value_or(1);
-  if (args.ms < 0 || steps < 1) throw mcp::ToolError("time runs forward, in steps");
+  if (args.ms < 0 || steps < 1 || steps > 10'000)
+    throw mcp::ToolError("time runs forward, in 1 to 10,000 steps");
   std::chrono::milliseconds pause(args.ms / steps);
   for (int step = 1; step <= steps; ++step) {
     co_await async::sleep_for(pause);
