@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 from jupyter_client import KernelManager
+from leftovers import descendants
 
 INITIALIZE = {
     "protocolVersion": "2025-11-25",
@@ -97,21 +98,6 @@ def forget_peak(pid) -> None:
 def peak(pid) -> int:
     """The largest resident set since forget_peak()."""
     return _field(f"/proc/{pid}/status", "VmHWM:")
-
-
-def descendants(pid) -> list:
-    todo, found = [pid], []
-    while todo:
-        parent = todo.pop()
-        try:
-            for task in os.listdir(f"/proc/{parent}/task"):
-                with open(f"/proc/{parent}/task/{task}/children") as file:
-                    children = [int(child) for child in file.read().split()]
-                todo += children
-                found += children
-        except OSError:
-            pass  # it has ended meanwhile
-    return found
 
 
 def kernels_below(pid) -> list:
