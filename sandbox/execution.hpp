@@ -96,8 +96,9 @@ class Execution {
   int number = 0;      // In[n]; 0 until known
   int generation = 0;  // the kernel start it ran in
   std::optional<InputRequest> input;
-  std::string cause;  // of a death, for the reader: "SIGSEGV (segmentation fault)"
-  bool kept = true;   // whether the kernel, and so every variable, lives on
+  std::string cause;         // of a death, for the reader: "SIGSEGV (segmentation fault)"
+  bool kept = true;          // whether the kernel, and so every variable, lives on
+  bool unreachable = false;  // not kept, but only out of reach: how it ended is not known
   std::vector<std::string>
       notes;  // facts for the reader: "a child process was killed: memory limit"
   std::chrono::steady_clock::time_point asked, started, ended;

@@ -83,6 +83,13 @@ std::string Kernel::Impl::last_words() const {
   return readable_end(words, kLastWords);
 }
 
+// What was printed before the cell that runs is told apart from what the cell prints.
+void Kernel::Impl::hand_over_background() {
+  background_log_->finish();
+  std::ranges::move(background_, std::back_inserter(current_->background));
+  forget_background();
+}
+
 std::string Kernel::Impl::background() const {
   std::string bytes;
   for (const Output& output : background_)
@@ -156,16 +163,14 @@ void Kernel::Impl::collect() {
 
 void Kernel::Impl::begin(Execution& execution) {
   ++id_;
-  background_log_->finish();
-  std::ranges::move(background_, std::back_inserter(execution.background));
-  forget_background();
+  current_ = &execution;
+  hand_over_background();
   started_ = spilling_ = false;
   reason_ = Reason::none;
   step_ = 0;
   log_.emplace(execution.outputs, limits_);
   execution.started = Clock::now();
   execution.status = Execution::Status::running;
-  current_ = &execution;
   execution.changed.notify();
 }
 

@@ -24,6 +24,8 @@ struct Exit {
   bool memory_limit = false;  // the sandbox's memory limit killed something since the last look
   // For the reader, complete: "killed: memory limit of 2 GiB reached".
   std::string cause;
+  // Not an end at all: it cannot be reached any more, and may live on.
+  bool unreachable = false;
 };
 
 struct StreamBytes {

@@ -65,6 +65,7 @@ class Kernel::Impl : public std::enable_shared_from_this<Impl> {
   Clock::time_point escalate();
   awaitable<bool> send(boost::json::object header);
   awaitable<bool> wait_while(Phase phase, std::chrono::milliseconds limit);
+  void hand_over_background();
   void forget_background();
   std::string last_words() const;
 

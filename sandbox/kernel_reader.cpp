@@ -43,8 +43,9 @@ awaitable<void> Kernel::Impl::read_all() {
 
 awaitable<void> Kernel::Impl::take(StreamBytes piece) {
   StreamName stream = piece.is_stderr ? StreamName::err : StreamName::out;
-  if (!current_) {
+  if (!current_ || !started_) {  // it was printed before the cell
     background_log_->text(stream, piece.bytes);
+    if (current_) co_return;
     idle_bytes_ += piece.bytes.size();
     if (idle_bytes_ < kIdleBurst) co_return;
     idle_bytes_ = 0;
@@ -104,6 +105,7 @@ void Kernel::Impl::on(Ready message) {
 void Kernel::Impl::on(Started message) {
   if (!current_ || message.id != id_) return;
   started_ = true;
+  hand_over_background();
   current_->number = message.execution_count;
   current_->changed.notify();
   current_->stop_changed.notify();
@@ -166,6 +168,7 @@ awaitable<void> Kernel::Impl::ended(Execution::Status status) {
 }
 
 void Kernel::Impl::settle(Execution::Status status) {
+  if (!started_) hand_over_background();
   Execution& execution = *std::exchange(current_, nullptr);
   log_->finish();
   log_.reset();
@@ -198,6 +201,7 @@ awaitable<void> Kernel::Impl::die(std::string broken) {
   phase_ = Phase::dead;
   bool stopped = killed_ && reason_ != Reason::none;
   if (current_) {
+    current_->unreachable = exit->unreachable;
     Execution::Status status = stopped ? stopped_status() : Execution::Status::kernel_died;
     co_await ended(status);
   }

@@ -44,10 +44,10 @@ struct Limits {
   bool operator==(const Limits&) const = default;
 };
 
-// A Python environment on this machine that kernels run in.
+// What kernels run in: a Python environment on this machine, or what a remote backend calls so.
 struct Template {
   std::string name;
-  std::filesystem::path python;  // the interpreter to run, inside its environment
+  std::filesystem::path python;  // the interpreter to run, inside its environment; empty: remote
   std::vector<std::filesystem::path>
       visible;              // host directories mounted read-only, same path inside
   std::string description;  // "Python 3.11.2, IPython 8.5.0" as far as known
@@ -55,7 +55,10 @@ struct Template {
 
 struct SandboxSpec {
   std::string name;                 // of the session: for cgroups and logs; [a-z0-9-]
-  std::filesystem::path workspace;  // exists, absolute; becomes /workspace
+  std::filesystem::path workspace;  // exists, absolute; becomes /workspace, if that is local
+  // The session's own (session_store.hpp), for a file of the backend's that lives and dies with it;
+  // empty: nobody will come back to this sandbox, and the backend keeps nothing of it.
+  std::filesystem::path directory;
   Template python;
   Limits limits;
   bool network = false;
@@ -94,7 +97,8 @@ enum class Thaw {
   fork,      // another session begins with it
 };
 
-// One sandbox with its kernel. Destroying it kills every process in it at once.
+// One sandbox with its kernel. Destroying it kills every process in it at once, where sandboxes end
+// with the server (Capabilities::outlives_server); else it only lets go of it.
 class Sandbox {
  public:
   virtual ~Sandbox() = default;
@@ -115,7 +119,16 @@ class Sandbox {
   // Writes the kernel's memory to the directory `image`, which is made by this call and is complete
   // or absent afterwards. Only between executions. Throws FreezeError.
   virtual awaitable<FreezeReport> freeze(std::filesystem::path image, FreezeOptions options);
-  virtual awaitable<void> close() = 0;  // within a second
+  // Ends the kernel, within a second. The session's files stay.
+  virtual awaitable<void> close() = 0;
+  // Instead of close(), at the end of the server: lets the kernel run on, if Backend::adopt() will
+  // find it again. False when it will not; nothing was done then.
+  virtual awaitable<bool> leave();
+  // Whether the session's files from before this start are there. (Of a first start it means
+  // nothing.)
+  virtual bool kept_files() const { return true; }
+  // The last execution of a kernel that was adopted; 0 when it is not known.
+  virtual int last_execution() const { return 0; }
 };
 
 struct Capabilities {
@@ -123,6 +136,14 @@ struct Capabilities {
   Snapshot snapshot = Snapshot::none;
   bool network_isolation = false;
   bool memory_limit_exact = false;  // false: sampled
+  // Kernels run on when the server ends, however it does, and adopt() finds them: checkpoints for
+  // that case are not taken.
+  bool outlives_server = false;
+  // A session's files are in its sandbox: to reach them is to bring that up.
+  bool files_in_sandbox = false;
+  // What a new session's owner, and a snapshot's, has to know of this backend: a sentence each, or
+  // nothing.
+  std::string session_note, snapshot_note;
 };
 
 // One layer of the isolation, as `pykeep doctor` reports it.
@@ -144,6 +165,15 @@ class Backend {
   // of sandboxes may be thawed from one image. Throws ThawError, or StartError as start().
   virtual awaitable<std::unique_ptr<Sandbox>> thaw(std::filesystem::path image, SandboxSpec spec,
                                                    Thaw reason);
+  // The session's sandbox with its kernel, which a server left that is gone, or that was out of
+  // reach; null when there is none, or its kernel has ended. A cell that still runs is interrupted.
+  // Throws StartError when that cannot be told: nothing was changed.
+  virtual awaitable<std::unique_ptr<Sandbox>> adopt(SandboxSpec spec);
+  // Deletes what is kept elsewhere for a session that is being deleted. Never throws: what cannot
+  // be deleted now is found and deleted later, or expires.
+  virtual awaitable<void> forget(SandboxSpec spec);
+  // Deletes what is kept elsewhere for an image. Throws StoreError when it may still be there.
+  virtual awaitable<void> discard(std::filesystem::path image);
   // Brings up, ahead of time, what start() will return at once for an equal spec whose workspace is
   // empty; `spec.name` and `spec.workspace` do not count (the workspace that was prepared is then
   // renamed to the one that start() names). A hint: it may do nothing and never throws. At most

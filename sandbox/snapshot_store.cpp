@@ -227,12 +227,14 @@ std::vector<fs::path> SnapshotStore::abandoned() const {
   return found;
 }
 
-int SnapshotStore::sweep(std::int64_t oldest) {
-  int removed = 0;
-  for (const SnapshotRecord& record : list(std::nullopt))
-    if (record.created < oldest && remove_directory(directory_ / record.id)) ++removed;
+std::vector<SnapshotRecord> SnapshotStore::made_before(std::int64_t oldest) const {
+  auto records = list(std::nullopt);
+  std::erase_if(records, [oldest](const auto& record) { return record.created >= oldest; });
+  return records;
+}
+
+void SnapshotStore::sweep() {
   for (const fs::path& path : abandoned()) remove_tree(path);
-  return removed;
 }
 
 }  // namespace sandbox

@@ -5,6 +5,7 @@
 //   <root>/snapshots/<id>/snapshot.json   the record
 //   <root>/snapshots/<id>/image/          the kernel, as Sandbox::freeze wrote it
 //   <root>/snapshots/<id>/workspace/      the files
+//   <root>/snapshots/<id>/history.jsonl   what was executed before it; may be absent
 //   <root>/snapshots/<id>/lock            shared while it is read, exclusive while it is made
 //
 // 0700 throughout. A snapshot is made under a name with a dot before it and renamed when all of it
@@ -49,6 +50,7 @@ class SnapshotHold {
   std::filesystem::path directory;
   std::filesystem::path image() const { return directory / "image"; }
   std::filesystem::path workspace() const { return directory / "workspace"; }
+  std::filesystem::path history() const { return directory / "history.jsonl"; }
 
  private:
   friend class SnapshotStore;
@@ -85,8 +87,9 @@ class SnapshotStore {
   std::uint64_t bytes() const;  // of all
   std::uint64_t room() const;   // what is left of the limit
 
-  // Deletes what was made before `oldest` and what was left unfinished; how many snapshots went.
-  int sweep(std::int64_t oldest);
+  std::vector<SnapshotRecord> made_before(std::int64_t oldest) const;
+  // Deletes what was left unfinished.
+  void sweep();
 
  private:
   std::optional<SnapshotHold> hold(const std::filesystem::path& directory, bool shared) const;

@@ -47,7 +47,7 @@ void add_url(Content& content, Tickets& tickets, const Session& session, const s
 }
 
 awaitable<mcp::CallToolResult> show(Tickets& tickets, Session& session, const Args& args) {
-  std::shared_ptr<sandbox::Files> files = session.files();
+  std::shared_ptr<sandbox::Files> files = co_await session.files();
   auto info = co_await files->stat(args.path);
   if (info.is_directory)
     throw mcp::ToolError("\"" + one_line(info.path) + "\" is a directory: use list_files.");

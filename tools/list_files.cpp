@@ -38,7 +38,8 @@ awaitable<mcp::CallToolResult> list(Sessions& sessions, mcp::Call& call, Args ar
   std::string path = args.path.value_or("");
   sandbox::Listing listing;
   try {
-    listing = co_await session->files()->list(path, kDepth, kMaxEntries);
+    auto files = co_await session->files();
+    listing = co_await files->list(path, kDepth, kMaxEntries);
   } catch (const sandbox::FileError& failure) {
     throw mcp::ToolError(failure.what());
   }

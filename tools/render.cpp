@@ -147,6 +147,10 @@ std::string how_it_ended(const Session& session, const Run& run) {
     case Status::timed_out:
       return "timed out after " + seconds(execution.timeout) + fate(session, run);
     case Status::kernel_died:
+      if (execution.unreachable)
+        return "how it ended is not known: " + plain_text(execution.cause) +
+               ". It is not run again by itself; the next call finds out whether the kernel, with "
+               "its variables, is still there";
       return "the kernel died: " + plain_text(execution.cause) + what_is_left(session, run);
     case Status::abandoned:
       return execution.cause.empty() ? "not run: it was cancelled while it waited for its turn"

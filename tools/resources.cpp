@@ -144,7 +144,8 @@ awaitable<mcp::ResourceContents> SessionResources::read_file(std::shared_ptr<Ses
                                                              std::string path, std::string uri) {
   std::string bytes;
   try {
-    bytes = co_await session->files()->read(path, 0, kMaxBinary + 1);
+    auto files = co_await session->files();
+    bytes = co_await files->read(path, 0, kMaxBinary + 1);
   } catch (const sandbox::FileError&) {
     throw mcp::ResourceNotFound(uri);
   }

@@ -19,7 +19,8 @@ constexpr std::size_t kMaxWaiting = 16;
 constexpr std::size_t kMaxWaitingBytes = 64 << 20;  // of their code and stdin
 constexpr std::size_t kMaxHistory = 200;
 constexpr std::size_t kMaxHistoryBytes = 32 << 20;
-constexpr std::chrono::milliseconds kCloseGrace{300};  // for cells to follow their interrupt
+constexpr std::chrono::milliseconds kCloseGrace{300};    // for cells to follow their interrupt
+constexpr std::chrono::milliseconds kFilesTurn{45'000};  // clients cut calls after a minute
 
 std::size_t held_bytes(const Execution& execution) {
   std::size_t total = execution.code.size();
@@ -65,6 +66,7 @@ Session::Session(SessionServices services, sandbox::SandboxSpec spec, sandbox::S
       tasks_(services_.executor, log_defect) {
   spec_.name = lease_.record.id;
   spec_.workspace = lease_.workspace();
+  spec_.directory = lease_.directory;
   bool had_kernel = lease_.record.generation > 0 || lease_.record.ended;
   if (had_kernel && !images_.current())
     lost_because_ =
@@ -176,11 +178,12 @@ void Session::finish(Run& run) {
     not_hibernated_.clear();
   }
   bool lost = !execution.kept && execution.generation == lease_.record.generation;
-  if (lost) {
+  if (lost && execution.unreachable)
+    lose_kernel("could not be reached any more: " + execution.cause);
+  else if (lost)
     lose_kernel(execution.status == Execution::Status::kernel_died
                     ? "died: " + execution.cause
                     : "did not stop when interrupted and was killed");
-  }
   report(run);
   execution.stdin_text.reset();  // nobody reads it again
   run.bytes = held_bytes(execution);
@@ -234,15 +237,24 @@ awaitable<void> Session::answer(Execution& execution, std::optional<std::string>
   if (waits) co_await sandbox->answer(execution, std::move(value));
 }
 
-std::shared_ptr<sandbox::Files> Session::files() {
-  if (sandbox_) return std::shared_ptr<sandbox::Files>(sandbox_, &sandbox_->files());
+awaitable<std::shared_ptr<sandbox::Files>> Session::files() {
+  if (!sandbox_ && services_.backend.capabilities().files_in_sandbox) {
+    try {
+      auto turn = co_await this->turn(kFilesTurn);
+      co_await kernel();
+    } catch (const sandbox::StartError& refused) {
+      throw sandbox::FileError(std::string("The session's files cannot be reached: ") +
+                               refused.what());
+    }
+  }
+  if (sandbox_) co_return std::shared_ptr<sandbox::Files>(sandbox_, &sandbox_->files());
   try {
     if (!cold_files_) cold_files_ = services_.backend.files(spec_);
   } catch (const std::system_error& failure) {
     throw sandbox::FileError("The session's files cannot be reached: " + failure.code().message() +
                              ".");
   }
-  return cold_files_;
+  co_return cold_files_;
 }
 
 std::optional<sandbox::Usage> Session::usage() const {
@@ -260,6 +272,9 @@ awaitable<void> Session::close(bool keep, std::chrono::milliseconds freeze_limit
     co_await tasks_.join();
   }
   if (keep && freeze_limit.count() > 0) co_await hibernate(freeze_limit, true);
+  bool goes_on = false;
+  if (keep && has_kernel()) goes_on = co_await sandbox_->leave();
+  if (goes_on) sandbox_.reset();
   if (!not_hibernated_.empty() && has_kernel())
     lost_because_ = "could not be put on disk when the server ended (" + not_hibernated_ + ")";
   if (!lost_because_.empty()) lease_.record.ended = lost_because_;
@@ -269,6 +284,7 @@ awaitable<void> Session::close(bool keep, std::chrono::milliseconds freeze_limit
     co_await images_.save();
     co_return;
   }
+  co_await services_.backend.forget(spec_);
   auto remove = [this] { services_.store.remove(lease_); };
   co_await async::on_pool(services_.pool, remove);
 }

@@ -114,9 +114,10 @@ class Session {
   awaitable<void> become(std::filesystem::path image, sandbox::Thaw why, int execution,
                          std::function<void(const std::filesystem::path&)> fill);
 
-  // Works with and without a kernel. What is returned may be used after that kernel's end. Throws
-  // FileError when the directory is gone.
-  std::shared_ptr<sandbox::Files> files();
+  // Works with and without a kernel (which is brought up where files cannot be reached otherwise).
+  // What is returned may be used after that kernel's end. Throws FileError when the files cannot be
+  // had.
+  awaitable<std::shared_ptr<sandbox::Files>> files();
   // To be told by whoever has brought in a file with them.
   void file_written(const std::string& path) const;
   std::optional<sandbox::Usage> usage() const;
@@ -138,6 +139,7 @@ class Session {
   // Of the kernel, with the turn held (session_kernel.cpp).
   awaitable<void> ensure_kernel(std::vector<std::string>& announcements);
   awaitable<std::string> bring_up();  // what there is to say about it
+  awaitable<std::string> adopt();
   awaitable<std::string> wake();
   awaitable<std::string> start_anew(std::string not_restored);
   awaitable<void> end_kernel(std::string cause);

@@ -88,6 +88,7 @@ awaitable<void> Session::ensure_kernel(std::vector<std::string>& announcements) 
 awaitable<std::string> Session::bring_up() {
   auto start = steady_clock::now();
   std::string not_restored, news;
+  if (!images_.record() && lease_.record.generation > 0) news = co_await adopt();
   if (images_.record()) {
     try {
       news = co_await wake();
@@ -106,6 +107,16 @@ awaitable<std::string> Session::bring_up() {
     services_.observer->kernel_started(lease_.record.principal, handle(), sandbox_->how_started(),
                                        since(start));
   co_return news;
+}
+
+// A kernel that was never ended, but let go of: with the server that ran it, or out of its reach.
+awaitable<std::string> Session::adopt() {
+  sandbox_ = co_await services_.backend.adopt(spec_);
+  if (!sandbox_) co_return "";
+  last_execution_ = sandbox_->last_execution();
+  lease_.record.ended.reset();
+  co_await images_.save();
+  co_return "The kernel went on while no server was connected to it: variables are kept.";
 }
 
 // Throws ThawError, with the image as it was.
@@ -137,7 +148,9 @@ awaitable<std::string> Session::start_anew(std::string not_restored) {
   last_execution_ = 0;
   lease_.record.ended.reset();
   co_await images_.drop();
-  std::string gone = " Variables from before are gone; files in /workspace are kept.";
+  std::string gone = sandbox_->kept_files()
+                         ? " Variables from before are gone; files in /workspace are kept."
+                         : " Variables and files from before are gone.";
   if (!not_restored.empty() && !not_restored.ends_with('.')) not_restored += '.';
   if (!not_restored.empty())
     co_return "A new kernel was started: the last one could not be restored, because " +

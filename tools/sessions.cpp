@@ -224,9 +224,9 @@ std::shared_ptr<Session> Sessions::adopt(sandbox::SessionLease lease) {
   spec.environment = policy_.environment;
   std::string handle = lease.record.id;
   auto admit = [this, principal = lease.record.principal] { admit_kernel(principal); };
-  SessionServices services{executor_,          pool_, backend_, store_, observer_,
-                           CheckpointPolicy(), admit};
-  services.checkpoints = policy_.checkpoints;
+  constexpr CheckpointPolicy kNever{0, std::chrono::seconds(0)};
+  SessionServices services{executor_, pool_, backend_, store_, observer_, kNever, admit};
+  if (!backend_.capabilities().outlives_server) services.checkpoints = policy_.checkpoints;
   auto session = std::make_shared<Session>(std::move(services), std::move(spec), std::move(lease));
   by_handle_[handle] = session;
   return session;

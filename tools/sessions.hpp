@@ -111,6 +111,7 @@ class Sessions {
   awaitable<std::vector<sandbox::SnapshotRecord>> snapshots(const std::string& principal);
 
   const SessionPolicy& policy() const { return policy_; }
+  sandbox::Capabilities capabilities() const { return backend_.capabilities(); }
 
   // Of this process, whosever they are: for the metrics.
   std::size_t held() const { return by_handle_.size(); }
@@ -143,6 +144,10 @@ class Sessions {
   bool is_worth_keeping(const Session& session) const;
   awaitable<sandbox::SnapshotHold> hold_snapshot(const std::string& principal,
                                                  const std::string& snapshot);
+  awaitable<sandbox::SnapshotStore::Removal> remove_snapshot(const std::string& principal,
+                                                             const std::string& snapshot);
+  awaitable<void> discard_draft(const sandbox::SnapshotHold& draft);
+  awaitable<void> expire(const sandbox::SnapshotRecord& snapshot);
   awaitable<void> sweep();
   void admit_session();
   void admit_kernel(const std::string& principal) const;

@@ -1,5 +1,7 @@
 // Snapshots of sessions: made, restored as new sessions or in place, deleted.
 
+#include <spdlog/spdlog.h>
+
 #include <functional>
 #include <limits>
 
@@ -100,12 +102,22 @@ awaitable<Sessions::Taken> Sessions::snapshot(std::shared_ptr<Session> session, 
   } catch (...) {
     failure = std::current_exception();
   }
+  if (failure && draft) co_await discard_draft(*draft);
   if (failure && draft) co_await async::on_pool(pool_, discard);
   if (failure) explain(failure, "No snapshot was made, and the session goes on.");
   Taken taken;
   taken.record = draft->record;
   taken.pause = frozen.pause;
   co_return taken;
+}
+
+// The failure that is about to be told counts, not this one.
+awaitable<void> Sessions::discard_draft(const sandbox::SnapshotHold& draft) {
+  try {
+    co_await backend_.discard(draft.image());
+  } catch (const sandbox::StoreError& failure) {
+    spdlog::warn("an unfinished snapshot may still be there: {}", failure.what());
+  }
 }
 
 awaitable<sandbox::SnapshotHold> Sessions::hold_snapshot(const std::string& principal,
@@ -167,11 +179,10 @@ awaitable<Sessions::Restored> Sessions::restore(std::string principal, std::stri
 awaitable<void> Sessions::delete_snapshot(const std::string& principal,
                                           const std::string& snapshot) {
   using Removal = sandbox::SnapshotStore::Removal;
-  auto remove = [this, &principal, &snapshot] { return snapshots_.remove(principal, snapshot); };
   std::exception_ptr failure;
   Removal removal = Removal::absent;
   try {
-    removal = co_await async::on_pool(pool_, remove);
+    removal = co_await remove_snapshot(principal, snapshot);
   } catch (const sandbox::StoreError&) {
     failure = std::current_exception();
   }
@@ -179,6 +190,17 @@ awaitable<void> Sessions::delete_snapshot(const std::string& principal,
   if (removal == Removal::busy)
     throw ToolError("The snapshot is being restored just now. It is still there; try again.");
   if (removal == Removal::absent) co_await hold_snapshot(principal, snapshot);  // explains
+}
+
+// What is kept elsewhere goes first: as long as the record is there, another attempt can be made.
+awaitable<sandbox::SnapshotStore::Removal> Sessions::remove_snapshot(const std::string& principal,
+                                                                     const std::string& snapshot) {
+  auto open = [this, &principal, &snapshot] { return snapshots_.open(principal, snapshot); };
+  auto remove = [this, &principal, &snapshot] { return snapshots_.remove(principal, snapshot); };
+  auto held = co_await async::on_pool(pool_, open);
+  if (held) co_await backend_.discard(held->image());
+  held.reset();
+  co_return co_await async::on_pool(pool_, remove);
 }
 
 awaitable<std::vector<sandbox::SnapshotRecord>> Sessions::snapshots(const std::string& principal) {

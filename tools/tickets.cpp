@@ -142,7 +142,7 @@ awaitable<std::unique_ptr<Tickets::Upload>> Tickets::upload(
   auto upload = std::make_unique<Upload>(*this, ticket, session);
   std::uint64_t workspace = session->limits().workspace;
   try {
-    std::shared_ptr<sandbox::Files> files = session->files();
+    std::shared_ptr<sandbox::Files> files = co_await session->files();
     std::uint64_t used = co_await files->used(workspace);
     upload->room_ = workspace - std::min(used, workspace);
     if (announced) upload->must_fit(*announced);
@@ -214,7 +214,7 @@ awaitable<std::unique_ptr<Tickets::Download>> Tickets::download(std::string id) 
   auto session = co_await session_of(*ticket);
   auto download = std::make_unique<Download>(*this, ticket->principal);
   try {
-    std::shared_ptr<sandbox::Files> files = session->files();
+    std::shared_ptr<sandbox::Files> files = co_await session->files();
     download->file_ = co_await files->open(ticket->path);
   } catch (const sandbox::FileError& failure) {
     if (failure.error == ENOENT) throw TicketError(Why::gone, failure.what());

@@ -65,7 +65,7 @@ std::string content_of(const Args& args, std::uint64_t cap) {
 
 awaitable<sandbox::FileInfo> store(Context& context, Session& session, const Args& args,
                                    std::string target) {
-  std::shared_ptr<sandbox::Files> files = session.files();
+  std::shared_ptr<sandbox::Files> files = co_await session.files();
   if (!args.path) {
     std::string bytes = content_of(args, context.policy.max_bytes);
     co_return co_await files->write(target, std::move(bytes));
@@ -85,7 +85,7 @@ std::string quoted(const std::string& text) {
 // A wrong target is refused now, not when the bytes have come.
 awaitable<mcp::CallToolResult> give_ticket(Context& context, Session& session, const Args& args,
                                            std::string target) {
-  std::shared_ptr<sandbox::Files> files = session.files();
+  std::shared_ptr<sandbox::Files> files = co_await session.files();
   co_await files->create(target);
   const TicketLimits& limits = context.tickets.limits();
   std::string url = context.tickets.for_upload(session, target);

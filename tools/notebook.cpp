@@ -1,0 +1,257 @@
+#include "tools/notebook.hpp"
+
+#include <algorithm>
+
+#include "mcp/base64.hpp"
+#include "sandbox/history_file.hpp"
+#include "tools/text.hpp"
+
+namespace tools {
+
+namespace json = boost::json;
+using sandbox::Execution;
+using Status = Execution::Status;
+
+namespace {
+
+constexpr std::size_t kNote = 200;  // the most that fit() adds to a cell
+
+json::object stream(const char* name, std::string text) {
+  json::object output;
+  output["output_type"] = "stream";
+  output["name"] = name;
+  output["text"] = std::move(text);
+  return output;
+}
+
+json::object note(const std::string& text) { return stream("stderr", "[" + text + "]\n"); }
+
+json::object markdown(std::string text) {
+  json::object cell;
+  cell["cell_type"] = "markdown";
+  cell["metadata"] = json::object();
+  cell["source"] = std::move(text);
+  return cell;
+}
+
+// nbformat wants the value of a JSON type, where displays have its text.
+json::value mime_value(std::string_view mime, const json::value& value) {
+  if (!value.is_string()) return json::value(json::serialize(value));
+  const json::string& text = value.get_string();
+  if (mime != "application/json" && !mime.ends_with("+json")) return value;
+  boost::system::error_code malformed;
+  json::value parsed = json::parse(text, malformed);
+  return malformed ? value : parsed;
+}
+
+json::object as_output(const sandbox::Text& text, int) {
+  return stream(text.stream == sandbox::StreamName::out ? "stdout" : "stderr",
+                valid_utf8(text.bytes));
+}
+
+json::object as_output(const sandbox::Display& display, int number) {
+  json::object data;
+  for (const auto& part : display.data) data[part.key()] = mime_value(part.key(), part.value());
+  for (const auto& binary : display.binary) data[binary.mime] = mcp::base64_encode(binary.bytes);
+  json::object output;
+  output["output_type"] = display.is_result ? "execute_result" : "display_data";
+  if (display.is_result) output["execution_count"] = number;
+  output["data"] = std::move(data);
+  output["metadata"] = json::object();
+  return output;
+}
+
+json::object as_output(const sandbox::PythonError& error, int) {
+  json::array lines;
+  for (const std::string& line : error.traceback) lines.push_back(json::value(valid_utf8(line)));
+  json::object output;
+  output["output_type"] = "error";
+  output["ename"] = valid_utf8(error.name);
+  output["evalue"] = valid_utf8(error.value);
+  output["traceback"] = std::move(lines);
+  return output;
+}
+
+json::object as_output(const sandbox::Gap& gap, int) {
+  return note(with_thousands(gap.bytes) + " bytes of text and " + with_thousands(gap.displays) +
+              " displays left out");
+}
+
+std::string how_it_ended(const Execution& execution) {
+  switch (execution.status) {
+    case Status::interrupted:
+      return "interrupted";
+    case Status::timed_out:
+      return "timed out";
+    case Status::kernel_died:
+      return "the kernel died: " + one_line(execution.cause);
+    default:
+      return "";
+  }
+}
+
+// Python did not even begin with it.
+bool is_no_python(const Execution& execution) {
+  if (execution.outputs.empty()) return false;
+  const auto* error = std::get_if<sandbox::PythonError>(&execution.outputs.back().what);
+  if (!error) return false;
+  return error->name == "SyntaxError" || error->name == "IndentationError" ||
+         error->name == "TabError";
+}
+
+json::array tags(const Execution& execution) {
+  json::array tags;
+  bool skipped = execution.status > Status::raised || is_no_python(execution);
+  if (skipped)
+    tags.emplace_back("skip-execution");
+  else if (execution.status == Status::raised)
+    tags.emplace_back("raises-exception");
+  return tags;
+}
+
+void skip(json::object& cell) {
+  json::array tags;
+  tags.emplace_back("skip-execution");
+  cell["metadata"].as_object()["tags"] = std::move(tags);
+}
+
+constexpr const char* kNewKernel =
+    "A new kernel was started here: the variables from before were gone.";
+
+std::string went_back(int execution) {
+  return "The session went back to its state after execution " + std::to_string(execution) +
+         ": what was executed since is skipped.";
+}
+
+// Of what stands as a string in the JSON of a result.
+std::size_t cost(const json::value& value) {
+  return json::serialize(json::string(json::serialize(value))).size();
+}
+
+int number_of(const json::object& cell) {
+  const json::value* number = cell.if_contains("execution_count");
+  return number && number->is_int64() ? static_cast<int>(number->get_int64()) : 0;
+}
+
+// What comes first stays, as far as there is room; `left` is what is then left of that.
+void keep_outputs(json::object& cell, std::size_t& left) {
+  json::array kept;
+  std::size_t missing = 0;
+  for (json::value& output : cell["outputs"].as_array()) {
+    std::size_t size = cost(output);
+    if (size > left) {
+      ++missing;
+      continue;
+    }
+    left -= size;
+    kept.push_back(std::move(output));
+  }
+  if (missing > 0)
+    kept.push_back(note(std::to_string(missing) + " outputs left out: it would be too large"));
+  cell["outputs"] = std::move(kept);
+}
+
+bool is_cell(const json::value& value) {
+  const json::object* cell = value.if_object();
+  if (!cell) return false;
+  for (auto [name, kind] : {std::pair("source", json::kind::string),
+                            std::pair("outputs", json::kind::array),
+                            std::pair("metadata", json::kind::object)}) {
+    const json::value* member = cell->if_contains(name);
+    if (!member || member->kind() != kind) return false;
+  }
+  return true;
+}
+
+Cells read_cells(const std::filesystem::path& history) {
+  Cells cells;
+  for (const std::string& line : sandbox::read_history(history)) {
+    boost::system::error_code malformed;
+    json::value value = json::parse(line, malformed);
+    if (!malformed && is_cell(value)) cells.push_back(std::move(value.get_object()));
+  }
+  return cells;
+}
+
+}  // namespace
+
+json::object notebook_cell(const Execution& execution, int number, std::size_t bytes) {
+  json::array outputs;
+  auto add = [&](const auto& what) { outputs.push_back(as_output(what, number)); };
+  for (const auto& output : execution.background) std::visit(add, output.what);
+  for (const auto& output : execution.outputs) std::visit(add, output.what);
+  if (std::string ending = how_it_ended(execution); !ending.empty()) outputs.push_back(note(ending));
+  json::object metadata;
+  if (auto tagged = tags(execution); !tagged.empty()) metadata["tags"] = std::move(tagged);
+  json::object cell;
+  cell["cell_type"] = "code";
+  cell["execution_count"] = number;
+  cell["metadata"] = std::move(metadata);
+  cell["source"] = valid_utf8(execution.code);
+  cell["outputs"] = std::move(outputs);
+  keep_outputs(cell, bytes);
+  return cell;
+}
+
+void fit(Cells& cells, std::size_t bytes) {
+  std::vector<std::size_t> bare;  // what each takes without its outputs
+  for (json::object& cell : cells) {
+    json::value outputs = std::exchange(cell["outputs"], json::array());
+    bare.push_back(cost(cell) + kNote);
+    cell["outputs"] = std::move(outputs);
+  }
+  std::size_t left = bytes, first = cells.size();
+  while (first > 0 && bare[first - 1] <= left) left -= bare[--first];
+  for (std::size_t i = cells.size(); i > first; --i) keep_outputs(cells[i - 1], left);
+  if (first == 0) return;
+  cells.erase(cells.begin(), cells.begin() + static_cast<std::ptrdiff_t>(first));
+  std::string what = first == 1 ? "The oldest execution is" : "The oldest " + with_thousands(first) + " executions are";
+  cells.insert(cells.begin(), markdown(what + " left out: it would be too large."));
+}
+
+Cells with_breaks(Cells cells) {
+  Cells all;
+  int last = 0;
+  for (json::object& cell : cells) {
+    int number = number_of(cell);
+    bool is_code = number > 0;
+    if (is_code && number <= last) {
+      for (auto lost = all.rbegin(); number > 1 && number_of(*lost) >= number; ++lost) skip(*lost);
+      all.push_back(markdown(number == 1 ? kNewKernel : went_back(number - 1)));
+    }
+    if (is_code) last = number;
+    all.push_back(std::move(cell));
+  }
+  return all;
+}
+
+std::string notebook(Cells cells) {
+  std::string text = "{\"cells\": [\n";
+  std::size_t index = 0;
+  for (json::object& cell : with_breaks(std::move(cells))) {
+    cell["id"] = "cell-" + std::to_string(++index);
+    text += (index > 1 ? ",\n" : "") + json::serialize(cell);
+  }
+  return text +
+         "\n],\n\"metadata\": {\"kernelspec\": {\"display_name\": \"Python 3\", \"language\": "
+         "\"python\", \"name\": \"python3\"}, \"language_info\": {\"name\": \"python\"}},\n"
+         "\"nbformat\": 4,\n\"nbformat_minor\": 5}\n";
+}
+
+std::string exported(const std::filesystem::path& history, ExportFormat format, std::size_t bytes) {
+  Cells cells = read_cells(history);
+  if (format == ExportFormat::script)
+    for (json::object& cell : cells) cell["outputs"] = json::array();
+  fit(cells, bytes);
+  return format == ExportFormat::notebook ? notebook(std::move(cells)) : script(std::move(cells));
+}
+
+void shorten_history(const std::filesystem::path& history, std::size_t bytes) {
+  Cells cells = read_cells(history);
+  fit(cells, bytes);
+  std::vector<std::string> lines;
+  for (const json::object& cell : cells) lines.push_back(json::serialize(cell));
+  sandbox::write_history(history, lines);
+}
+
+}  // namespace tools
