@@ -3,8 +3,8 @@
 
 `./dev examples` calls it, after installing those; so does `./dev test`, one example at a time. An
 example is a folder with a `test.py` or a `test.mjs` that exits with 0 when the example did what its
-README says. No test needs the network, a model or a key: PYKEEP_BINARY is the server it starts (else
-build/release/pykeep), and sessions are kept in a directory of its own that is deleted afterwards.
+README says. No test needs the network, a model or a key. The server that it starts is PYKEEP_BINARY,
+else build/release/pykeep, by a script that keeps sessions in a directory deleted afterwards.
 
 The last line is "N passed, N failed"; the status is 1 when something failed, and 77 (ctest's
 "skipped") when nothing could be run.
@@ -12,6 +12,7 @@ The last line is "N passed, N failed"; the status is 1 when something failed, an
 
 import hashlib
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -24,6 +25,8 @@ EXAMPLES = Path(__file__).resolve().parent
 BUILD = EXAMPLES.parent / "build"
 NODE = BUILD / "clients/node_modules/node/bin/node"  # as tests/clients asks for
 LIMIT = 180  # seconds for one example; with sanitizers, on a busy machine
+
+PASSED_ON = ("PYKEEP_", "ASAN_", "UBSAN_", "TSAN_")
 
 # The frameworks would report to their makers, ask for new versions or wait for the network.
 QUIET = {
@@ -68,16 +71,34 @@ def command_of(example, scratch):
     return [NODE, "test.mjs"], copy
 
 
+def server(scratch):
+    """A script in place of the server: most clients do not pass the environment on to it."""
+    binary = os.environ.get("PYKEEP_BINARY") or str(BUILD / "release/pykeep")
+    kept = {name: value for name, value in os.environ.items() if name.startswith(PASSED_ON)}
+    kept["PYKEEP_STATE_DIR"] = str(scratch / "state")
+    exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in kept.items())
+    script = scratch / "bin/pykeep"
+    script.parent.mkdir()
+    script.write_text(f'#!/bin/sh\n{exports}exec {shlex.quote(binary)} "$@"\n')
+    script.chmod(0o755)
+    return script
+
+
 def run(example):
     """How the example's test ended: None, or what went wrong."""
+    if not os.environ.get("PYKEEP_TEMPLATE"):
+        raise NotInstalled(
+            "PYKEEP_TEMPLATE names no Python environment for sandboxes (./dev examples builds one)"
+        )
     with tempfile.TemporaryDirectory(prefix=f"pykeep-{example.name}-") as scratch:
         scratch = Path(scratch)
         command, directory = command_of(example, scratch)
+        binary = server(scratch)
         environment = {
-            "PYKEEP_BINARY": str(BUILD / "release/pykeep"),
             **os.environ,
             **QUIET,
-            "PYKEEP_STATE_DIR": str(scratch / "state"),
+            "PYKEEP_BINARY": str(binary),
+            "PATH": f"{binary.parent}:{os.environ['PATH']}",
             "HOME": str(scratch / "home"),  # some keep settings and databases there
         }
         (scratch / "home").mkdir()

@@ -1,0 +1,42 @@
+"""Runs each program of the example and looks for the lines that only a working one prints."""
+
+import subprocess
+import sys
+
+EXPECTED = {
+    "agent.py": ["ai: The walk ends at 32.", "ai: At most 46 steps away.", "    < (image/png, "],
+    "session_per_call.py": [
+        "== by_handle",
+        "ai: It is 42.",
+        "== by_name",
+        "ai: It is 42.",
+        "== by_int",
+        "ai: It is 42.",
+    ],
+    "charts.py": [
+        "ai: From a tool message I see a chart of 534 x",
+        "ai: From a human message I see a chart of 534 x",
+    ],
+    "manual.py": ["    < NameError: name 'n' is not defined", "ai: 20! is 2432902008176640000."],
+    "resume.py": [
+        "ai: The mean is -0.0543.",
+        "== turn 1: its process ended by signal 9",
+        "ai: The largest was 3.7516; doubled.",
+        "== turn 2: its process ended by signal 9",
+        "ai: It is 3.7516 again.",
+        "== turn 3: its process ended by signal 9",
+    ],
+}
+
+failed = []
+for program, expected in EXPECTED.items():
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120)
+    lines = iter(done.stdout.splitlines())
+    missing = [line for line in expected if not any(said.startswith(line) for said in lines)]
+    print(
+        f"{program}: {'status ' + str(done.returncode) if done.returncode else 'missing' if missing else 'ok'}"
+    )
+    if done.returncode or missing:
+        failed.append(program)
+        print(*(f"not found, in this order: {line}" for line in missing), done.stdout, done.stderr, sep="\n")
+sys.exit(1 if failed else 0)
