@@ -24,7 +24,7 @@ target_include_directories(image-loader PRIVATE ${CMAKE_SOURCE_DIR})
 target_compile_options(image-loader PRIVATE $<$<COMPILE_LANGUAGE:CXX>:
   -O2 -Wall -Wextra -Wpedantic -Werror -ffreestanding -fPIE -fno-exceptions -fno-rtti -mgeneral-regs-only
   -fno-stack-protector -fcf-protection=none -fno-asynchronous-unwind-tables -fno-threadsafe-statics
-  -fno-tree-loop-distribute-patterns -U_FORTIFY_SOURCE>)
+  $<$<CXX_COMPILER_ID:GNU>:-fno-tree-loop-distribute-patterns> -U_FORTIFY_SOURCE>)
 target_link_options(image-loader PRIVATE -nostdlib -static -no-pie -Wl,--build-id=none -Wl,-z,norelro
   -Wl,-z,noexecstack -Wl,-z,max-page-size=4096 -Wl,-T,${loader_directory}/loader.lds)
 set_target_properties(image-loader PROPERTIES LINK_DEPENDS

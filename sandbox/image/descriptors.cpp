@@ -100,8 +100,10 @@ class Capture {
   void find_duplicates() {
     std::vector<Open*> order;
     for (Open& open : open_) order.push_back(&open);
-    std::ranges::stable_sort(
-        order, [&](const Open* one, const Open* other) { return compare(*one, *other) < 0; });
+    std::ranges::sort(order, [&](const Open* one, const Open* other) {
+      int by_file = compare(*one, *other);
+      return by_file ? by_file < 0 : one->record.number < other->record.number;
+    });
     const Open* first = nullptr;
     for (Open* open : order) {
       if (first && compare(*first, *open) == 0) {

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """lint.py BUILD TOOLS: every check that reads the sources only. Prints what each found."""
 
-import json
 import os
 import pathlib
 import re
@@ -23,22 +22,6 @@ def run(*command: str) -> bool:
     return subprocess.run(command).returncode == 0
 
 
-def compile_commands(build: str) -> str:
-    """A directory with a compilation database that clang can use: it cannot read GCC's precompiled
-    header, so it is given the header itself."""
-    entries = json.loads(pathlib.Path(build, "compile_commands.json").read_text(encoding="utf-8"))
-    for entry in entries:
-        command = re.sub(r"-include \S+cmake_pch\.hxx", "-include async/precompiled.hpp", entry["command"])
-        # The loader's switches have one that clang does not know.
-        command = command.replace(" -fno-tree-loop-distribute-patterns", "")
-        # libseccomp's macros are C99 compound literals, which GCC takes without a word.
-        entry["command"] = command.replace(" -Winvalid-pch", " -Wno-c99-extensions")
-    directory = pathlib.Path(build, "lint")
-    directory.mkdir(exist_ok=True)
-    (directory / "compile_commands.json").write_text(json.dumps(entries), encoding="utf-8")
-    return str(directory)
-
-
 def shell_scripts() -> list[str]:
     def is_shell(name: str) -> bool:
         with open(name, "rb") as file:
@@ -47,11 +30,12 @@ def shell_scripts() -> list[str]:
     return [name for name in tracked() if is_shell(name)]
 
 
-def clang_tidy(database: str, units: list[str]) -> bool:
+def clang_tidy(build: str, units: list[str]) -> bool:
     root = re.escape(os.getcwd())
-    command = ["run-clang-tidy", "-quiet", "-p", database, *(f"^{root}/{re.escape(name)}$" for name in units)]
+    command = ["run-clang-tidy-19", "-quiet", "-p", build, *(f"^{root}/{re.escape(name)}$" for name in units)]
     done = subprocess.run(command, capture_output=True, text=True)
-    lines = [line for line in done.stdout.splitlines() if not line.startswith("clang-tidy ")]
+    progress = re.compile(r"\[|Running clang-tidy|\d+ warnings? generated")
+    lines = [line for line in done.stdout.splitlines() if not progress.match(line)]
     print("\n".join(lines), end="\n" if lines else "")
     return done.returncode == 0
 
@@ -75,7 +59,7 @@ def main() -> int:
     units = [name for name in sources if name.endswith(".cpp") and not name.startswith("tests/")]
     checks = {
         "clang-format": lambda: run(f"{tools}/clang-format", "--dry-run", "-Werror", *sources),
-        "clang-tidy": lambda: clang_tidy(compile_commands(build), units),
+        "clang-tidy": lambda: clang_tidy(build, units),
         "layers": lambda: run("bash", "tests/layers.sh"),
         "co_await lint": lambda: run(sys.executable, "tests/co_await_lint.py"),
         "shellcheck": lambda: run("shellcheck", *shell_scripts()),

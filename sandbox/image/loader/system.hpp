@@ -67,5 +67,6 @@ extern "C" {
 void* memcpy(void* to, const void* from, std::size_t size);
 void* memset(void* to, int byte, std::size_t size);
 int memcmp(const void* one, const void* other, std::size_t size);
-extern const char vdso_proxy[];  // a whole shared object, page-aligned
+// A whole shared object, page-aligned. Hidden: reached without a GOT, which nobody would fill.
+[[gnu::visibility("hidden")]] extern const char vdso_proxy[];
 }
