@@ -40,8 +40,10 @@ complain "include the part of Asio that is used: the umbrella header doubles the
   '#include <boost/asio\.hpp>' "${everything[@]}"
 complain "Beast belongs to transport/http/, behind Exchange" \
   --exclude-dir=http '#include <boost/beast' "${everything[@]}"
-complain "libcurl has no place yet (the cloud backend's client will be its only one)" \
-  '#include <curl/' "${everything[@]}"
+complain "libcurl belongs to sandbox/pandastack/transfers.cpp, behind Http" \
+  --exclude=curl.hpp '#include <curl/' "${everything[@]}"
+complain "libcurl belongs to sandbox/pandastack/transfers.cpp, behind Http" \
+  --exclude={curl.cpp,transfer.hpp,transfers.cpp} '#include "sandbox/pandastack/curl\.hpp"' "${everything[@]}"
 complain "include from the repository's root, not relative to the file" \
   '#include "\.\.?/' "${everything[@]}"
 

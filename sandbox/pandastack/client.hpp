@@ -24,6 +24,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sandbox/pandastack/caller.hpp"
 #include "sandbox/pandastack/errors.hpp"
 #include "sandbox/pandastack/exec_stream.hpp"
 #include "sandbox/pandastack/http.hpp"
@@ -57,15 +58,6 @@ struct ProxyRequest {
   std::uint64_t cap = kNoCap;       // of the answer's body
 };
 
-// How long to wait between repetitions; tests are impatient.
-struct Patience {
-  std::chrono::milliseconds not_found{200};
-  std::chrono::milliseconds warm_up_first{500}, warm_up_most{2'000};
-  std::chrono::milliseconds unit{1'000};  // a second of Retry-After
-  int rate_limited = 5;                   // repetitions after 429
-  int no_capacity = 4;                    // repetitions of a create
-};
-
 class Client {
  public:
   // Throws StartError (libcurl). Warns in the log when the key is to go over the network in plain
@@ -84,7 +76,7 @@ class Client {
   // a tag in the metadata.
   awaitable<SandboxInfo> create(CreateRequest request);
   awaitable<SandboxInfo> get(std::string id);
-  awaitable<std::vector<SandboxInfo>> list();  // newest first
+  awaitable<std::vector<SandboxInfo>> list();  // newest first; at most 16 MiB of JSON
   // Deletes it and its snapshots. False: there was none (so a repetition is a success).
   awaitable<bool> remove(std::string id);
 
@@ -133,8 +125,8 @@ class Client {
   awaitable<std::unique_ptr<Answer>> proxy(std::string id, ProxyRequest request);
 
  private:
-  struct Core;
-  std::shared_ptr<Core> core_;
+  // Shared with the calls under way.
+  std::shared_ptr<Caller> caller_;
 };
 
 }  // namespace sandbox::pandastack

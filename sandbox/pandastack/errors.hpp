@@ -41,9 +41,9 @@ struct Error : std::runtime_error {
   std::string request_id;                           // as it was sent in X-Request-Id
 };
 
-// What the body of an error says: `error` (a text, or an object with a message), `message` or
-// `detail` of a JSON object, whatever its content type, else the text itself; at most 500 bytes,
-// without line breaks, valid UTF-8. Empty when it says nothing.
+// What the body of an error says: `error` (a text, or an object with a message), `message` and
+// `detail` of a JSON object, whatever its content type, as "error: detail"; else the text itself.
+// At most 500 bytes, without line breaks, valid UTF-8. Empty when it says nothing.
 std::string message_of(std::string_view body);
 
 // The guest cannot be reached yet, and nothing of the call has reached it: "connect: connection

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "sandbox/pandastack/http.hpp"
+#include "sandbox/pandastack/server_events.hpp"
 
 namespace sandbox::pandastack {
 
@@ -18,20 +18,25 @@ struct ExecOutput {
 // closes the connection, whereupon the server sends the command SIGTERM.
 class ExecStream {
  public:
-  ExecStream(std::unique_ptr<Answer> answer, std::string call);
+  // `purpose` begins the text of errors.
+  ExecStream(std::unique_ptr<Answer> answer, std::string purpose);
   ExecStream(const ExecStream&) = delete;
   ExecStream& operator=(const ExecStream&) = delete;
   ~ExecStream();
 
-  // The next output; nullopt once the command has ended. Throws Error (`unknown`) when the stream
-  // ends or fails before that. A cancelled call loses nothing.
+  // The next output; nullopt once the command has ended. Throws Error when the stream ends or fails
+  // before that; `unknown`, but where the guest could not be reached in the first place. A
+  // cancelled call loses nothing.
   awaitable<std::optional<ExecOutput>> next();
   int exit_code() const;  // once next() has returned nullopt
 
  private:
-  class Parser;
+  std::optional<ExecOutput> output(const ServerEvents::Event& event);
+
   std::unique_ptr<Answer> answer_;
-  std::unique_ptr<Parser> parser_;
+  std::string purpose_;
+  ServerEvents events_;
+  std::optional<int> exit_code_;
 };
 
 }  // namespace sandbox::pandastack

@@ -26,6 +26,7 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 inline constexpr std::uint64_t kNoCap = UINT64_MAX;
 
 struct Request {
+  std::string purpose;  // begins the text of errors: "PandaStack could not list sandboxes"
   std::string method = "GET";
   std::string url;   // http or https, complete
   Headers headers;   // neither names nor values may have control characters: std::invalid_argument
@@ -48,11 +49,13 @@ struct Response : Head {
   std::string body;
 };
 
-class Call;  // a request under way (call.hpp)
+class Call;       // a request under way (call.hpp)
+class Transfers;  // all of them, on their thread (transfers.hpp)
 
 // An answer whose head has come and whose body is read as it comes. At most 1 MiB waits in memory
-// for its reader; then the server waits. Destroying it before the end closes the connection (of
-// HTTP/2: the stream), from which the server may learn that nobody listens any more.
+// for its reader (of HTTP/2, libcurl's window of 32 MiB besides); then the server waits. Destroying
+// it before the end closes the connection (of HTTP/2: the stream), from which the server may learn
+// that nobody listens any more.
 class Answer {
  public:
   explicit Answer(std::shared_ptr<Call> call);
@@ -76,9 +79,9 @@ struct HttpOptions {
 };
 
 // Connections are kept and shared by all calls. HTTP/2 where it is offered over TLS. Redirects are
-// not followed, nothing is sent twice (not even by libcurl, when a kept connection turns out to be
-// dead after the request was written), http_proxy, HTTPS_PROXY, NO_PROXY and the like are honoured,
-// neither ~/.netrc nor cookies are.
+// not followed. Nothing is sent twice, not even by libcurl when a kept connection turns out to be
+// dead after the request was written; but GET, HEAD and DELETE may be. http_proxy, HTTPS_PROXY,
+// NO_PROXY and the like are honoured, ~/.netrc and cookies are not.
 class Http {
  public:
   // Throws StartError when there is no libcurl.so.4 of version 7.85 or later, with the package to
@@ -86,8 +89,11 @@ class Http {
   Http(boost::asio::any_io_executor executor, HttpOptions options);
   Http(const Http&) = delete;
   Http& operator=(const Http&) = delete;
-  // Every call that still waits throws Error (closed). Returns within milliseconds.
   ~Http();
+
+  // Ends everything: calls that wait, reads of their answers, and calls made from now on throw
+  // Error (closed). Returns within milliseconds. The destructor does it, too.
+  void close();
 
   // Returns when the head of the answer has come, whatever its status. Throws Error, whose outcome
   // is `refused` if the request was not sent. A cancelled call is given up.
@@ -96,8 +102,8 @@ class Http {
   awaitable<Response> send(Request request);
 
  private:
-  class Impl;
-  std::shared_ptr<Impl> impl_;
+  boost::asio::any_io_executor executor_;
+  std::shared_ptr<Transfers> transfers_;
 };
 
 }  // namespace sandbox::pandastack

@@ -1,0 +1,357 @@
+#include "sandbox/pandastack/client.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace sandbox::pandastack {
+
+namespace json = boost::json;
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr milliseconds kCreateLimit{90'000}, kMemoryLimit{400'000}, kFileLimit{300'000};
+constexpr milliseconds kBeyondCommand{15'000};
+constexpr std::uint64_t kMaxList = 16 << 20;
+
+[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
+
+std::string sandbox_path(const std::string& id, const std::string& rest = {}) {
+  if (id.empty() || id.starts_with('.')) refuse("not the id of a sandbox: " + id);
+  return "/sandboxes/" + percent_encoded(id) + rest;
+}
+
+std::string snapshot_path(const std::string& id) {
+  if (id.empty() || id.starts_with('.')) refuse("not the id of a snapshot: " + id);
+  return "/snapshots/" + percent_encoded(id);
+}
+
+std::string path_query(const std::string& path) {
+  if (!path.starts_with('/')) refuse(path + ": expected an absolute path");
+  return "path=" + percent_encoded(path);
+}
+
+void check_ttl(std::int64_t seconds) {
+  if (seconds < 1) refuse("a TTL below one second ends the sandbox at once");
+}
+
+Ask to_get(std::string purpose, std::string path) {
+  Ask ask;
+  ask.purpose = std::move(purpose);
+  ask.method = "GET";
+  ask.path = std::move(path);
+  ask.not_found_again = true;
+  return ask;
+}
+
+Ask to_delete(std::string purpose, std::string path) {
+  Ask ask = to_get(std::move(purpose), std::move(path));
+  ask.method = "DELETE";
+  return ask;
+}
+
+Ask to_post(std::string purpose, std::string path, const json::object& body = {}) {
+  Ask ask;
+  ask.purpose = std::move(purpose);
+  ask.method = "POST";
+  ask.path = std::move(path);
+  ask.headers.emplace_back("Content-Type", "application/json");
+  ask.body = json::serialize(body);
+  return ask;
+}
+
+json::object as_json(const Metadata& metadata) {
+  json::object out;
+  for (const auto& [key, value] : metadata) out[key] = value;
+  return out;
+}
+
+json::object as_json(const CreateRequest& request) {
+  json::object out;
+  if (!request.template_name.empty()) out["template"] = request.template_name;
+  if (!request.from_snapshot.empty()) out["from_snapshot"] = request.from_snapshot;
+  if (request.cpu) out["cpu"] = request.cpu;
+  if (request.memory_mb) out["memory_mb"] = request.memory_mb;
+  out["ttl_seconds"] = request.ttl_seconds;
+  out["persistent"] = request.persistent;
+  out["metadata"] = as_json(request.metadata);
+  return out;
+}
+
+Ask to_run(std::string id, std::string text, milliseconds limit, const char* rest) {
+  json::object body;
+  body["cmd"] = text;
+  body["timeout_seconds"] = std::chrono::ceil<seconds>(limit).count();
+  Ask ask = to_post("run a command", sandbox_path(id, rest), body);
+  ask.limit = limit + kBeyondCommand;
+  ask.reaches_guest = true;
+  return ask;
+}
+
+using Shared = std::shared_ptr<Caller>;
+
+// The coroutines own what they use: the client may go before them.
+
+template <class T>
+awaitable<T> fetch(Shared caller, Ask ask, T (*read)(const json::value&)) {
+  json::value answer = co_await caller->json(ask);
+  try {
+    co_return read(answer);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::runtime_error& unreadable) {
+    throw caller->not_understood(ask, unreadable.what());
+  }
+}
+
+template <class T>
+awaitable<std::optional<T>> fetch_if_found(Shared caller, Ask ask, T (*read)(const json::value&)) {
+  try {
+    auto found = co_await fetch(caller, std::move(ask), read);
+    co_return std::move(found);
+  } catch (const Error& error) {
+    if (error.status != 404) throw;
+  }
+  co_return std::nullopt;
+}
+
+awaitable<void> perform(Shared caller, Ask ask) { co_await caller->json(ask); }
+
+awaitable<bool> perform_if_found(Shared caller, Ask ask) {
+  try {
+    co_await caller->json(ask);
+  } catch (const Error& error) {
+    if (error.status != 404) throw;
+    co_return false;
+  }
+  co_return true;
+}
+
+awaitable<void> wake_up(Shared caller, Ask ask) {
+  try {
+    co_await caller->json(ask);
+  } catch (const Error& error) {
+    if (error.message.find("already running") == error.message.npos) throw;
+  }
+}
+
+awaitable<void> put(Shared caller, Ask ask) {
+  json::value answer = co_await caller->json(ask);
+  const json::value* bytes =
+      answer.is_object() ? answer.get_object().if_contains("bytes") : nullptr;
+  if (bytes && bytes->is_int64() && bytes->get_int64() != std::ssize(ask.body))
+    throw caller->not_understood(ask, "it took " + std::to_string(bytes->get_int64()) + " of " +
+                                          std::to_string(ask.body.size()) + " bytes");
+}
+
+awaitable<std::string> read_all(Shared caller, Ask ask) {
+  auto answer = co_await caller->open(ask);
+  std::string bytes;
+  while (auto more = co_await answer->read()) bytes += *more;
+  co_return std::move(bytes);
+}
+
+awaitable<std::unique_ptr<Answer>> open(Shared caller, Ask ask) {
+  co_return co_await caller->open(ask);
+}
+
+awaitable<std::unique_ptr<ExecStream>> stream(Shared caller, Ask ask) {
+  auto answer = co_await caller->open(ask);
+  co_return std::make_unique<ExecStream>(std::move(answer), "PandaStack could not " + ask.purpose);
+}
+
+}  // namespace
+
+Client::Client(boost::asio::any_io_executor executor, Settings settings, HttpOptions http,
+               Patience patience) {
+  if (http.ca_file.empty()) http.ca_file = settings.ca_file;
+  caller_ =
+      std::make_shared<Caller>(std::move(executor), std::move(settings), std::move(http), patience);
+}
+
+Client::~Client() { caller_->close(); }
+
+const Settings& Client::settings() const { return caller_->settings(); }
+
+awaitable<Identity> Client::me() {
+  return fetch(caller_, to_get("name the account", "/me"), read_identity);
+}
+
+awaitable<SandboxInfo> Client::create(CreateRequest request) {
+  check_ttl(request.ttl_seconds);
+  Ask ask = to_post("create a sandbox", "/sandboxes", as_json(request));
+  ask.limit = kCreateLimit;
+  ask.takes_room = true;
+  return fetch(caller_, std::move(ask), read_sandbox);
+}
+
+awaitable<SandboxInfo> Client::get(std::string id) {
+  return fetch(caller_, to_get("look at a sandbox", sandbox_path(id)), read_sandbox);
+}
+
+awaitable<std::vector<SandboxInfo>> Client::list() {
+  Ask ask = to_get("list sandboxes", "/sandboxes");
+  ask.cap = kMaxList;
+  return fetch(caller_, std::move(ask), read_sandboxes);
+}
+
+awaitable<bool> Client::remove(std::string id) {
+  return perform_if_found(caller_, to_delete("delete a sandbox", sandbox_path(id)));
+}
+
+awaitable<Lifecycle> Client::lifecycle(std::string id) {
+  Ask ask = to_get("look at a sandbox's TTL", sandbox_path(id, "/lifecycle"));
+  return fetch(caller_, std::move(ask), read_lifecycle);
+}
+
+awaitable<Lifecycle> Client::set_lifecycle(std::string id, std::optional<std::int64_t> ttl_seconds,
+                                           std::optional<bool> persistent) {
+  json::object body;
+  if (ttl_seconds) check_ttl(*ttl_seconds);
+  if (ttl_seconds) body["ttl_seconds"] = *ttl_seconds;
+  if (persistent) body["persistent"] = *persistent;
+  Ask ask = to_post("set a sandbox's TTL", sandbox_path(id, "/lifecycle"), body);
+  ask.method = "PATCH";
+  return fetch(caller_, std::move(ask), read_lifecycle);
+}
+
+awaitable<void> Client::pause(std::string id) {
+  return perform(caller_, to_post("pause a sandbox", sandbox_path(id, "/pause")));
+}
+
+awaitable<void> Client::resume(std::string id) {
+  return perform(caller_, to_post("resume a sandbox", sandbox_path(id, "/resume")));
+}
+
+awaitable<void> Client::hibernate(std::string id) {
+  Ask ask = to_post("hibernate a sandbox", sandbox_path(id, "/hibernate"));
+  ask.limit = kMemoryLimit;
+  return perform(caller_, std::move(ask));
+}
+
+awaitable<void> Client::wake(std::string id) {
+  Ask ask = to_post("wake a sandbox", sandbox_path(id, "/wake"));
+  ask.limit = kCreateLimit;
+  return wake_up(caller_, std::move(ask));
+}
+
+awaitable<SnapshotInfo> Client::snapshot(std::string id) {
+  Ask ask = to_post("snapshot a sandbox", sandbox_path(id, "/snapshots"));
+  ask.limit = kMemoryLimit;
+  return fetch(caller_, std::move(ask), read_snapshot);
+}
+
+awaitable<std::optional<std::vector<SnapshotInfo>>> Client::snapshots(std::string sandbox_id) {
+  Ask ask = to_get("list snapshots", "/snapshots");
+  ask.cap = kMaxList;
+  if (!sandbox_id.empty()) ask.query = "sandbox_id=" + percent_encoded(sandbox_id);
+  return fetch_if_found(caller_, std::move(ask), read_snapshots);
+}
+
+awaitable<std::optional<SnapshotInfo>> Client::get_snapshot(std::string snapshot_id) {
+  Ask ask = to_get("look at a snapshot", snapshot_path(snapshot_id));
+  return fetch_if_found(caller_, std::move(ask), read_snapshot);
+}
+
+awaitable<bool> Client::remove_snapshot(std::string snapshot_id) {
+  Ask ask = to_delete("delete a snapshot", snapshot_path(snapshot_id));
+  return perform_if_found(caller_, std::move(ask));
+}
+
+awaitable<ForkTree> Client::fork_tree(std::string id, int count, Metadata metadata) {
+  if (count < 1 || count > kMaxForks) refuse("from 1 to 16 forks at a time");
+  json::object body;
+  body["count"] = count;
+  body["metadata"] = as_json(metadata);
+  Ask ask = to_post("fork a sandbox", sandbox_path(id, "/fork-tree"), body);
+  ask.limit = kMemoryLimit;
+  return fetch(caller_, std::move(ask), read_fork_tree);
+}
+
+awaitable<ExecResult> Client::exec(std::string id, std::string command, milliseconds limit,
+                                   std::uint64_t cap) {
+  Ask ask = to_run(std::move(id), std::move(command), limit, "/exec");
+  ask.cap = cap;
+  return fetch(caller_, std::move(ask), read_exec);
+}
+
+awaitable<std::unique_ptr<ExecStream>> Client::exec_stream(std::string id, std::string command,
+                                                           milliseconds limit, seconds silence) {
+  Ask ask = to_run(std::move(id), std::move(command), limit, "/exec/stream");
+  ask.cap = kNoCap;
+  ask.silence = silence;
+  return stream(caller_, std::move(ask));
+}
+
+awaitable<void> Client::put_file(std::string id, std::string path, std::string bytes) {
+  if (bytes.size() > kMaxUpload) refuse(path + ": more than 32 MiB at once");
+  Ask ask = to_post("write a file", sandbox_path(id, "/fs"));
+  ask.method = "PUT";
+  ask.query = path_query(path);
+  ask.headers.front().second = "application/octet-stream";
+  ask.body = std::move(bytes);
+  ask.limit = kFileLimit;
+  ask.reaches_guest = true;
+  return put(caller_, std::move(ask));
+}
+
+awaitable<std::string> Client::get_file(std::string id, std::string path, std::uint64_t cap) {
+  Ask ask = to_get("read a file", sandbox_path(id, "/fs"));
+  ask.query = path_query(path);
+  ask.limit = kFileLimit;
+  ask.cap = cap;
+  ask.reaches_guest = true;
+  return read_all(caller_, std::move(ask));
+}
+
+awaitable<std::unique_ptr<Answer>> Client::open_file(std::string id, std::string path) {
+  Ask ask = to_get("read a file", sandbox_path(id, "/fs"));
+  ask.query = path_query(path);
+  ask.limit = kFileLimit;
+  ask.cap = kNoCap;
+  ask.reaches_guest = true;
+  return open(caller_, std::move(ask));
+}
+
+awaitable<std::optional<FileEntry>> Client::stat(std::string id, std::string path) {
+  Ask ask = to_get("look at a file", sandbox_path(id, "/fs/stat"));
+  ask.query = path_query(path);
+  ask.reaches_guest = true;
+  return fetch_if_found(caller_, std::move(ask), read_file_entry);
+}
+
+awaitable<std::vector<FileEntry>> Client::directory(std::string id, std::string path) {
+  Ask ask = to_get("list a directory", sandbox_path(id, "/fs/dir"));
+  ask.query = path_query(path);
+  ask.cap = kMaxList;
+  ask.reaches_guest = true;
+  return fetch(caller_, std::move(ask), read_directory);
+}
+
+awaitable<void> Client::remove_file(std::string id, std::string path) {
+  Ask ask = to_delete("delete a file", sandbox_path(id, "/fs"));
+  ask.query = path_query(path);
+  ask.reaches_guest = true;
+  return perform(caller_, std::move(ask));
+}
+
+awaitable<std::unique_ptr<Answer>> Client::proxy(std::string id, ProxyRequest request) {
+  if (!request.target.starts_with('/')) refuse(request.target + ": expected a path");
+  std::size_t query = std::min(request.target.find('?'), request.target.size());
+  Ask ask;
+  ask.purpose = "reach port " + std::to_string(request.port) + " of a sandbox";
+  ask.method = std::move(request.method);
+  ask.path =
+      sandbox_path(id, "/proxy/" + std::to_string(request.port)) + request.target.substr(0, query);
+  if (query < request.target.size()) ask.query = request.target.substr(query + 1);
+  ask.headers = std::move(request.headers);
+  ask.body = std::move(request.body);
+  ask.limit = request.limit;
+  ask.silence = request.silence;
+  ask.cap = request.cap;
+  return open(caller_, std::move(ask));
+}
+
+}  // namespace sandbox::pandastack

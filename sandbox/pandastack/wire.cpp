@@ -1,0 +1,174 @@
+#include "sandbox/pandastack/wire.hpp"
+
+#include <stdexcept>
+
+namespace sandbox::pandastack {
+
+namespace json = boost::json;
+
+namespace {
+
+const json::object& object(const json::value& in) {
+  if (!in.is_object()) throw std::runtime_error("the answer is no JSON object");
+  return in.get_object();
+}
+
+std::string text(const json::object& in, std::string_view key) {
+  const json::value* found = in.if_contains(key);
+  return found && found->is_string() ? std::string(found->get_string()) : std::string();
+}
+
+std::string id(const json::object& in) {
+  std::string found = text(in, "id");
+  if (found.empty()) throw std::runtime_error("the answer has no id");
+  return found;
+}
+
+// 0 for what is no number, or none that fits.
+template <class Integer>
+Integer number(const json::object& in, std::string_view key) {
+  const json::value* found = in.if_contains(key);
+  if (!found) return 0;
+  boost::system::error_code bad;
+  Integer out = found->to_number<Integer>(bad);
+  return bad ? Integer(0) : out;
+}
+
+bool flag(const json::object& in, std::string_view key) {
+  const json::value* found = in.if_contains(key);
+  return found && found->is_bool() && found->get_bool();
+}
+
+// The list itself, or below `key`; null is an empty one, as Go writes it.
+json::array list(const json::value& in, std::string_view key) {
+  if (in.is_array()) return in.get_array();
+  if (in.is_null()) return {};
+  const json::value* found = object(in).if_contains(key);
+  if (!found || found->is_null()) return {};
+  if (!found->is_array()) throw std::runtime_error("the answer has no list");
+  return found->get_array();
+}
+
+Metadata metadata(const json::object& in) {
+  Metadata out;
+  const json::value* found = in.if_contains("metadata");
+  if (!found || !found->is_object()) return out;
+  for (const auto& [key, value] : found->get_object())
+    if (value.is_string()) out.emplace(key, value.get_string());
+  return out;
+}
+
+template <class T>
+std::vector<T> each(const json::array& in, T (*read)(const json::value&)) {
+  std::vector<T> out;
+  for (const json::value& item : in) out.push_back(read(item));
+  return out;
+}
+
+ForkTree::Child read_child(const json::value& in) {
+  // A plain fork names children by their ids alone.
+  if (in.is_string()) return ForkTree::Child{.id = std::string(in.get_string())};
+  const json::object& child = object(in);
+  return {id(child), number<int>(child, "boot_ms"), text(child, "boot_mode")};
+}
+
+}  // namespace
+
+SandboxInfo read_sandbox(const json::value& in) {
+  const json::object& from = object(in);
+  SandboxInfo out;
+  out.id = id(from);
+  out.template_name = text(from, "template");
+  out.status = text(from, "status");
+  out.cpu = number<int>(from, "cpu");
+  out.memory_mb = number<int>(from, "memory_mb");
+  out.metadata = metadata(from);
+  out.from_snapshot = text(from, "from_snapshot");
+  out.boot_mode = text(from, "boot_mode");
+  out.boot_ms = number<int>(from, "boot_ms");
+  out.created_at = text(from, "created_at");
+  return out;
+}
+
+std::vector<SandboxInfo> read_sandboxes(const json::value& in) {
+  return each(list(in, "items"), read_sandbox);
+}
+
+Lifecycle read_lifecycle(const json::value& in) {
+  const json::object& from = object(in);
+  return {number<std::int64_t>(from, "ttl_seconds"), flag(from, "persistent"),
+          number<std::int64_t>(from, "idle_seconds")};
+}
+
+SnapshotInfo read_snapshot(const json::value& in) {
+  const json::object& from = object(in);
+  return {id(from), text(from, "sandbox_id"), text(from, "template"),
+          number<std::uint64_t>(from, "size_bytes"), text(from, "created_at")};
+}
+
+std::vector<SnapshotInfo> read_snapshots(const json::value& in) {
+  return each(list(in, "snapshots"), read_snapshot);
+}
+
+ForkTree read_fork_tree(const json::value& in) {
+  const json::object& from = object(in);
+  ForkTree out;
+  out.tree_id = text(from, "tree_id");
+  out.snapshot_id = text(from, "snapshot_id");
+  if (const json::value* children = from.if_contains("children"))
+    out.children = each(list(*children, "items"), read_child);
+  if (const json::value* errors = from.if_contains("errors"))
+    for (const json::value& error : list(*errors, "items"))
+      out.errors.push_back(error.is_object() ? text(error.get_object(), "err")
+                                             : json::serialize(error));
+  return out;
+}
+
+ExecResult read_exec(const json::value& in) {
+  const json::object& from = object(in);
+  if (!from.contains("exit_code")) throw std::runtime_error("the answer has no exit_code");
+  return {number<int>(from, "exit_code"), text(from, "stdout"), text(from, "stderr")};
+}
+
+FileEntry read_file_entry(const json::value& in) {
+  const json::object& from = object(in);
+  FileEntry out;
+  out.name = text(from, "name");
+  out.is_directory = flag(from, "is_dir");
+  out.is_link = text(from, "mode").starts_with('l');  // find's letter; "lrwxrwxrwx" over vsock
+  out.size = number<std::uint64_t>(from, "size");
+  out.modified = number<std::int64_t>(from, "mtime");
+  return out;
+}
+
+std::vector<FileEntry> read_directory(const json::value& in) {
+  return each(list(in, "entries"), read_file_entry);
+}
+
+Identity read_identity(const json::value& in) {
+  const json::object& from = object(in);
+  Identity out{text(from, "email"), {}};
+  if (out.user.empty()) out.user = text(from, "user_id");
+  const json::value* organisation = from.if_contains("current_org");
+  if (!organisation) return out;
+  if (organisation->is_object()) out.organisation = text(organisation->get_object(), "name");
+  if (organisation->is_string()) out.organisation = organisation->get_string();
+  return out;
+}
+
+std::string percent_encoded(std::string_view text) {
+  constexpr std::string_view kUnreserved =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+  constexpr char kHex[] = "0123456789ABCDEF";
+  std::string out;
+  for (char c : text) {
+    unsigned char byte = static_cast<unsigned char>(c);
+    if (kUnreserved.find(c) != kUnreserved.npos)
+      out += c;
+    else
+      out.append({'%', kHex[byte >> 4], kHex[byte & 15]});
+  }
+  return out;
+}
+
+}  // namespace sandbox::pandastack
