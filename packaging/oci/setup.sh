@@ -1,0 +1,19 @@
+#!/bin/sh
+# setup.sh DEB [TEMPLATE_OPTION...]: makes a plain Debian or Ubuntu root the image's. Run inside it, as root, by
+# build.sh and by the Dockerfile.
+set -eu
+deb=$1
+shift
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+apt-get install -y -qq --no-install-recommends "$deb" fonts-wqy-microhei fonts-symbola libcurl4 ca-certificates
+
+# An environment of its own, which a volume on the state directory does not cover. Its kernel image is made when the
+# first session starts: that takes a sandbox, and images are built where none can be had.
+pykeep --state-dir /opt/pykeep --no-images template build "$@"
+rm -rf /opt/pykeep/kernel /root/.cache
+
+useradd --system --uid 8420 --home-dir /var/lib/pykeep --shell /usr/sbin/nologin pykeep
+install -d -m 700 -o pykeep -g pykeep /var/lib/pykeep
+apt-get clean
+rm -rf /var/lib/apt/lists/* /var/log/apt /var/log/dpkg.log /var/log/alternatives.log /var/cache/ldconfig/aux-cache

@@ -1,0 +1,1 @@
+"""pykeep for Python: starts the program that this package carries (`pykeep`, `python -m pykeep`)."""
