@@ -2,6 +2,7 @@
 //
 //   image-tool loader PATH                  writes the loader there
 //   image-tool freeze PID IMAGE [OPTION...] base=PATH end nofork busy lost limit=MS max=BYTES
+//                                         copied=PATH
 //   image-tool verify IMAGE                 image-tool inspect IMAGE
 //   image-tool train PID IMAGE              image-tool why IMAGE DIRECTORY...
 #include <sys/stat.h>
@@ -40,6 +41,7 @@ image::FreezeRequest request_from(const Words& words) {
     if (name == "busy") request.when_waiting = false;
     if (name == "lost") request.allow_lost = true;
     if (name == "limit") request.limit = std::chrono::milliseconds(std::stoll(value));
+    if (name == "copied") request.copied = value;
     if (name == "max") request.max_bytes = std::stoull(value);
   }
   return request;

@@ -1,0 +1,339 @@
+"""Sandboxes and their lifecycle (facts 2.1, 2.2)."""
+
+import asyncio
+import contextlib
+import shutil
+import signal
+import time
+import uuid
+
+import guest_root
+from aiohttp import web
+from go_json import Failure, answer, by_key, struct, time_nanoseconds, time_seconds
+from guest import Guest, GuestError
+
+DEFAULT_TTL = 300  # seconds without use
+CREATE_LIMIT = 1 << 20  # bytes of a create's body that are read
+CREATE_FIELDS = {
+    "template": str,
+    "from_snapshot": str,
+    "cpu": int,
+    "memory_mb": int,
+    "disk_gb": int,
+    "metadata": dict,
+    "ttl_seconds": int,
+    "persistent": bool,
+    "volumes": list,
+}
+RUNNING, PAUSED, HIBERNATED = "running", "paused", "hibernated"
+
+
+class Sandbox:
+    def __init__(self, number, template, cpu, memory_mb, metadata, from_snapshot, mode):
+        self.id = str(uuid.uuid4())
+        self.number = number
+        self.template, self.cpu, self.memory_mb = template, cpu, memory_mb
+        self.metadata, self.from_snapshot, self.boot_mode = metadata, from_snapshot, mode
+        self.status = "creating"
+        self.boot_ms = 0
+        self.created = time.time_ns()
+        self.ttl, self.persistent = DEFAULT_TTL, False
+        self.used = 0.0  # when, by the fake's clock
+        self.guest = None
+        self.directory = None
+        self.images = []  # of a hibernated one: memory.Image
+        self.ports = {}  # number -> label
+        self.connector = None  # proxy.py's
+        self.moving = asyncio.Lock()  # pausing, freezing, waking: one at a time
+        self.resumed = asyncio.Event()
+        self.hidden_answers = 0  # lost_lease: so many 404s
+
+    @property
+    def guest_ip(self):
+        return f"10.200.{self.number // 64}.{self.number % 64 * 4 + 2}"
+
+    def common(self):
+        return {
+            "id": self.id,
+            "template": self.template,
+            "cpu": self.cpu,
+            "memory_mb": self.memory_mb,
+            "status": self.status,
+            "guest_ip": self.guest_ip,
+            "host_tap": f"ns-{self.number:05}",
+            "mac": "06:00:ac:10:00:02",
+            "vsock_cid": 0,
+        }
+
+    def as_created(self):
+        """The struct, with secrets as they were given."""
+        shown = self.common() | {"metadata": by_key(self.metadata)}
+        if self.from_snapshot:
+            shown["from_snapshot"] = self.from_snapshot
+        created = time_nanoseconds(self.created)
+        return shown | {"boot_ms": self.boot_ms, "boot_mode": self.boot_mode, "created_at": created}
+
+    def as_stored(self):
+        """The map that the store makes of its row."""
+        metadata = {name: text for name, text in self.metadata.items() if not name.startswith("secret.")}
+        shown = self.common() | {"metadata": metadata, "from_snapshot": self.from_snapshot}
+        return by_key(
+            shown
+            | {"boot_ms": self.boot_ms, "boot_mode": self.boot_mode, "created_at": time_seconds(self.created)}
+        )
+
+    # ---- its guest ----
+
+    async def boot(self, fake, disk=None, images=()):
+        """From a template's disk, or from a copy of `disk`; then `images` go on in it."""
+        start = time.monotonic()
+        self.directory = fake.directory / "sandboxes" / self.id
+        if disk is None:
+            guest_root.make(self.directory, fake.python)
+        else:
+            await fake.memory.copy_disk(disk, self.directory)
+        await self.start_guest(fake, images)
+        self.boot_ms = max(1, int((time.monotonic() - start) * 1000))
+
+    async def start_guest(self, fake, images=()):
+        self.guest = Guest(self.directory, fake.python, not fake.defects.get("no_ipython"))
+        await self.guest.start()
+        try:
+            for image in images:
+                await fake.memory.thaw(self.guest, image)
+        except GuestError:
+            await self.guest.stop()
+            raise
+        self.status = RUNNING
+        self.resumed.set()
+
+    async def stop_guest(self):
+        if self.connector:
+            await self.connector.close()
+            self.connector = None
+        if self.guest:
+            await self.guest.stop()
+            self.guest = None
+
+    @contextlib.contextmanager
+    def continued(self):
+        """What is paused cannot be frozen: it goes on meanwhile."""
+        if self.status == PAUSED:
+            self.guest.signal_all(signal.SIGCONT)
+        yield
+        if self.status == PAUSED:
+            self.guest.signal_all(signal.SIGSTOP)
+
+    def check_running(self):
+        if self.status != RUNNING or self.guest is None:
+            raise Failure(409, "sandbox not running (paused or hibernated) — resume/wake it first")
+
+
+class Sandboxes:
+    def __init__(self, fake):
+        self.fake = fake
+        self.all = {}
+        self.made = 0
+
+    def routes(self, router):
+        router.add_post("/v1/sandboxes", self.create)
+        router.add_get("/v1/sandboxes", self.list)
+        one = "/v1/sandboxes/{id}"
+        router.add_get(one, self.get)
+        router.add_delete(one, self.delete)
+        router.add_get(one + "/lifecycle", self.lifecycle)
+        router.add_patch(one + "/lifecycle", self.set_lifecycle)
+        router.add_post(one + "/pause", self.pause)
+        router.add_post(one + "/resume", self.resume)
+        for name in ("/hibernate", "/stop"):
+            router.add_post(one + name, self.hibernate)
+        for name in ("/wake", "/start"):
+            router.add_post(one + name, self.wake)
+
+    # ---- making and ending ----
+
+    async def create(self, request):
+        asked = await struct(request, "createReq", CREATE_FIELDS, CREATE_LIMIT)
+        if asked.get("ttl_seconds", 0) < 0:
+            raise Failure(500, "ttl_seconds must be non-negative")
+        metadata = {
+            name: text for name, text in asked.get("metadata", {}).items() if name not in ("kind", "app.id")
+        }
+        metadata["workspace"] = self.fake.workspace
+        sandbox = None
+        try:
+            if asked.get("from_snapshot"):
+                sandbox = await self.fake.snapshots.restore(asked, metadata)
+            else:
+                sandbox = await self.from_template(asked, metadata)
+        except (GuestError, OSError) as error:
+            raise Failure(500, f"firecracker start: {error}") from None
+        sandbox.ttl = asked.get("ttl_seconds", DEFAULT_TTL)
+        sandbox.persistent = asked.get("persistent", False)
+        return answer(sandbox.as_created(), 201)
+
+    async def from_template(self, asked, metadata):
+        name = asked.get("template", "")
+        if not name:
+            raise Failure(500, "either template or from_snapshot must be provided")
+        template = self.fake.catalogue.template(name)
+        for volume in asked.get("volumes", ()):
+            wanted = volume.get("name", "") if isinstance(volume, dict) else ""
+            if wanted not in self.fake.catalogue.volumes:
+                raise Failure(500, f'volume "{wanted}": not found')
+        sandbox = self.new(name, template["cpu"], template["memory_mb"], metadata, "", "snapshot-natid")
+        await self.bring_up(sandbox)
+        return sandbox
+
+    def new(self, template, cpu, memory_mb, metadata, from_snapshot, mode):
+        self.made += 1
+        return Sandbox(self.made, template, cpu, memory_mb, metadata, from_snapshot, mode)
+
+    async def bring_up(self, sandbox, disk=None, images=()):
+        sandbox.used = self.fake.now()
+        sandbox.hidden_answers = self.fake.defects.count("lost_lease")
+        self.all[sandbox.id] = sandbox
+        self.fake.counters.events["sandboxes_created"] += 1
+        try:
+            await sandbox.boot(self.fake, disk, images)
+        except BaseException:
+            await self.remove(sandbox, "failed")
+            raise
+
+    async def remove(self, sandbox, why):
+        """`why`: the event that is counted. Snapshots are none of its business."""
+        if self.all.pop(sandbox.id, None) is None:
+            return
+        sandbox.status = "deleted"
+        self.fake.counters.events[f"sandboxes_{why}"] += 1
+        self.fake.kernels.forget(sandbox)
+        await sandbox.stop_guest()
+        await asyncio.to_thread(shutil.rmtree, sandbox.directory, ignore_errors=True)
+
+    def find(self, request):
+        sandbox = self.all.get(request.match_info["id"])
+        if sandbox is None:
+            unscoped = self.fake.defects.get("unscoped") and request.method != "GET"
+            raise Failure(404, "sandbox not found" if unscoped else "not found")
+        if sandbox.hidden_answers > 0:
+            sandbox.hidden_answers -= 1
+            self.fake.counters.faults["lost_lease"] += 1
+            raise Failure(404, "not found")
+        return sandbox
+
+    async def get(self, request):
+        return answer(self.find(request).as_stored())
+
+    async def list(self, request):
+        shown = [sandbox.as_stored() for sandbox in reversed(self.all.values())]
+        if self.fake.defects.get("unscoped"):
+            return answer(shown or None)
+        return answer(shown, newline=False)
+
+    async def delete(self, request):
+        sandbox = self.find(request)
+        await self.remove(sandbox, "deleted")
+        if self.fake.defects.get("cascade_delete"):
+            self.fake.snapshots.delete_of(sandbox.id)
+        return web.Response(status=204)
+
+    # ---- the idle clock ----
+
+    async def reap(self):
+        now = self.fake.now()
+        for sandbox in list(self.all.values()):
+            if not sandbox.persistent and sandbox.status != "creating" and now - sandbox.used >= sandbox.ttl:
+                await self.remove(sandbox, "reaped")
+
+    async def lifecycle(self, request):
+        return self.shown_lifecycle(self.find(request))
+
+    def shown_lifecycle(self, sandbox):
+        idle = int(self.fake.now() - sandbox.used)
+        return answer({"ttl_seconds": sandbox.ttl, "persistent": sandbox.persistent, "idle_seconds": idle})
+
+    async def set_lifecycle(self, request):
+        sandbox = self.find(request)
+        asked = await struct(request, "lifecycleReq", {"ttl_seconds": int, "persistent": bool})
+        if asked.get("ttl_seconds", 0) < 0:
+            raise Failure(400, "ttl_seconds must be non-negative")
+        sandbox.ttl = asked.get("ttl_seconds", sandbox.ttl)
+        sandbox.persistent = asked.get("persistent", sandbox.persistent)
+        return self.shown_lifecycle(sandbox)
+
+    # ---- pause, hibernate ----
+
+    async def pause(self, request):
+        sandbox = self.find(request)
+        async with sandbox.moving:
+            if sandbox.status != RUNNING:
+                raise Failure(500, "sandbox not found or not running")
+            sandbox.guest.signal_all(signal.SIGSTOP)
+            sandbox.status = PAUSED
+            sandbox.resumed.clear()
+        return web.Response(status=204)
+
+    async def resume(self, request):
+        sandbox = self.find(request)
+        async with sandbox.moving:
+            if sandbox.status not in (PAUSED, RUNNING):
+                raise Failure(500, "sandbox not found")
+            sandbox.guest.signal_all(signal.SIGCONT)
+            sandbox.status = RUNNING
+            sandbox.resumed.set()
+        return web.Response(status=204)
+
+    async def hibernate(self, request):
+        sandbox = self.find(request)
+        async with sandbox.moving:
+            if sandbox.status not in (RUNNING, PAUSED):
+                raise Failure(500, "sandbox not found or not running")
+            await self.put_to_sleep(sandbox)
+        return answer({"status": HIBERNATED})
+
+    async def put_to_sleep(self, sandbox):
+        try:
+            with sandbox.continued():
+                sandbox.images = await self.fake.memory.freeze(sandbox.guest, sandbox.directory / "memory")
+        except GuestError as error:
+            raise Failure(500, f"hibernate: {error}") from None
+        sandbox.status = HIBERNATED
+        sandbox.resumed.clear()
+        await sandbox.stop_guest()
+
+    async def wake(self, request):
+        sandbox = self.find(request)
+        if sandbox.status != HIBERNATED:
+            raise Failure(500, "sandbox already running")
+        await self.awaken(sandbox)
+        return answer({"status": RUNNING})
+
+    async def awaken(self, sandbox):
+        async with sandbox.moving:
+            if sandbox.status != HIBERNATED:
+                return
+            try:
+                await sandbox.start_guest(self.fake, sandbox.images)
+            except GuestError as error:
+                raise Failure(500, f"wake resume: {error}") from None
+            sandbox.images = []
+            await asyncio.to_thread(shutil.rmtree, sandbox.directory / "memory", ignore_errors=True)
+
+    async def use(self, request):
+        """The sandbox of a request that uses its guest: refreshes the clock, wakes it up."""
+        sandbox = self.find(request)
+        sandbox.used = self.fake.now()
+        if sandbox.status == HIBERNATED:
+            try:
+                await self.awaken(sandbox)
+            except Failure as failure:
+                raise Failure(503, f"auto-wake: {failure.message}") from None
+        return sandbox
+
+    async def guest_for(self, request):
+        """The same, for commands and files, which a paused sandbox refuses (or, in June, lets wait)."""
+        sandbox = await self.use(request)
+        if sandbox.status == PAUSED and not self.fake.defects.get("paused_409"):
+            await sandbox.resumed.wait()
+        sandbox.check_running()
+        return sandbox, sandbox.guest
