@@ -4,6 +4,7 @@ but the standard library."""
 from __future__ import annotations
 
 import base64
+import contextlib
 import itertools
 import json
 import os
@@ -18,6 +19,8 @@ from pykeep import program
 REVISION = "2026-07-28"  # of MCP: it needs no handshake
 NEW_SESSION = re.compile(r"\A\[New session .*\]\n")
 EXECUTION = "io.pykeep/execution"
+WAIT = 3600  # seconds: the longest that a call may wait
+STOP_LIMIT = 60  # seconds for the server to put its kernels on disk
 
 
 class PykeepError(Exception):
@@ -56,9 +59,9 @@ class Python:
     def run(self, code: str, timeout: float = 600) -> Result:
         """Runs code to its end. After `timeout` seconds, or by Ctrl-C here, it is interrupted, and variables
         are kept."""
-        answer = self.call("run_python", code=code, timeout=timeout)
+        answer = self.call("run_python", code=code, timeout=timeout, wait=WAIT)
         while (execution := answer.get("_meta", {}).get(EXECUTION, {})).get("status") == "running":
-            answer = self.call("wait_execution", execution=execution["execution"])  # has all of it again
+            answer = self.call("wait_execution", execution=execution["execution"], wait=WAIT)  # has all again
         texts = [block["text"] for block in answer["content"] if block["type"] == "text"]
         images = [block["data"] for block in answer["content"] if block["type"] == "image"]
         return Result(
@@ -83,11 +86,8 @@ class Python:
     def close(self) -> None:
         """Ends the server. Its session stays on disk for a week, to be found by its name or handle."""
         with self._turn:
-            server, self._server = self._server, None
-            if server and server.stdin and server.stdout:
-                server.stdin.close()
-                server.wait()
-                server.stdout.close()
+            if self._server:
+                self._end()
 
     def _send(self, message: dict) -> None:
         server = self._started()
@@ -116,13 +116,23 @@ class Python:
             command, environment = _program()
             pipe = subprocess.PIPE
             self._server = subprocess.Popen(
-                [command, *self._arguments], stdin=pipe, stdout=pipe, env=environment
+                [command, *self._arguments], stdin=pipe, stdout=pipe, env=environment, start_new_session=True
             )
         return self._server
 
     def _lost(self) -> None:
-        status, self._server = self._server.wait(), None
-        raise PykeepError(f"pykeep ended with status {status}; the next call starts another one")
+        raise PykeepError(f"pykeep ended with status {self._end()}; the next call starts another one")
+
+    def _end(self) -> int:
+        server, self._server = self._server, None
+        with contextlib.suppress(OSError):  # it has gone, with something unsent
+            server.stdin.close()
+        try:
+            server.wait(STOP_LIMIT)
+        except subprocess.TimeoutExpired:
+            server.kill()
+        server.stdout.close()
+        return server.wait()
 
 
 def _program() -> tuple[str, dict[str, str]]:
