@@ -1,16 +1,10 @@
 #pragma once
 
-#include <optional>
-#include <string>
-#include <string_view>
+#include "schemas/base64.hpp"
 
 namespace mcp {
 
-// RFC 4648 section 4: standard alphabet, padded, no line breaks.
-std::string base64_encode(std::string_view bytes);
-
-// nullopt for anything else, bits left over after the last byte included; white space between the
-// characters is accepted.
-std::optional<std::string> base64_decode(std::string_view text);
+using schemas::base64_decode;
+using schemas::base64_encode;
 
 }  // namespace mcp

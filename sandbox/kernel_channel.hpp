@@ -31,6 +31,7 @@ struct Exit {
 struct StreamBytes {
   bool is_stderr = false;
   std::string bytes;
+  bool is_early = false;  // it was printed before the frame that was sent last
 };
 
 // The kernel broke the link's grammar or its bounds: it is compromised or broken.

@@ -43,7 +43,7 @@ awaitable<void> Kernel::Impl::read_all() {
 
 awaitable<void> Kernel::Impl::take(StreamBytes piece) {
   StreamName stream = piece.is_stderr ? StreamName::err : StreamName::out;
-  if (!current_ || !started_) {  // it was printed before the cell
+  if (!current_ || piece.is_early) {
     background_log_->text(stream, piece.bytes);
     if (current_) co_return;
     idle_bytes_ += piece.bytes.size();

@@ -11,8 +11,8 @@
 #include <cerrno>
 #include <deque>
 
+#include "sandbox/exit_cause.hpp"
 #include "sandbox/frames.hpp"
-#include "sandbox/local/exit_cause.hpp"
 
 namespace sandbox::local {
 

@@ -1,4 +1,4 @@
-#include "sandbox/local/exit_cause.hpp"
+#include "sandbox/exit_cause.hpp"
 
 #include <sys/wait.h>
 
@@ -9,7 +9,7 @@
 
 #include "sandbox/bounded_text.hpp"
 
-namespace sandbox::local {
+namespace sandbox {
 
 namespace {
 
@@ -43,4 +43,4 @@ Exit describe_exit(int wait_status, bool memory_limit_reached, std::uint64_t mem
   return exit;
 }
 
-}  // namespace sandbox::local
+}  // namespace sandbox

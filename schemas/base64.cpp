@@ -1,9 +1,9 @@
-#include "mcp/base64.hpp"
+#include "schemas/base64.hpp"
 
 #include <array>
 #include <cstdint>
 
-namespace mcp {
+namespace schemas {
 
 namespace {
 
@@ -65,4 +65,4 @@ std::optional<std::string> base64_decode(std::string_view text) {
   return out;
 }
 
-}  // namespace mcp
+}  // namespace schemas

@@ -1,0 +1,59 @@
+#pragma once
+
+// The kernel link over the relay's records (docs/guest-relay.md): one request a cell, and between
+// cells none.
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "sandbox/kernel_channel.hpp"
+#include "sandbox/pandastack/relay.hpp"
+
+namespace sandbox::pandastack {
+
+// How long to go on trying; tests are impatient.
+struct LinkPatience {
+  std::chrono::milliseconds first_pause{200}, most_pause{3'000};
+  std::chrono::milliseconds lost{60'000};  // without an answer: the kernel is out of reach
+};
+
+// The way to one kernel.
+class Route : public Carrier {
+ public:
+  // Sees to it that a relay is there (`start` in the guest), when there is none as it seems. Throws
+  // Error; nullopt when the guest is gone for good.
+  virtual awaitable<std::optional<RelayState>> mend() = 0;
+};
+
+class RelayChannel final : public KernelChannel {
+ public:
+  // Of a kernel whose relay said `state`, with `sent`; what that relay holds by now is skipped if
+  // it is of an old kernel (`sent` is not 0). `memory` of the guest is for the words of
+  // Exit::cause.
+  RelayChannel(boost::asio::any_io_executor executor, std::shared_ptr<Route> route,
+               const RelayState& state, std::uint64_t memory, LinkPatience patience = {});
+  ~RelayChannel() override;  // lets go of the kernel; it lives on
+
+  awaitable<KernelEvent> next() override;
+  std::optional<KernelEvent> poll() override;
+  // Returns at once: what becomes of the frame shows in what comes, Closed in the end.
+  awaitable<void> send(boost::json::object header, std::string payload = {}) override;
+  void interrupt() override;
+  void kill_children() override;
+  void kill() override;
+  awaitable<Exit> exit() override;
+  std::uint64_t memory_kills() override;
+
+  // Lets go of the kernel, which lives on: nothing is sent any more, and Closed comes.
+  void let_go(std::string because);
+  // Waits for signals that are under way, at most `limit`.
+  awaitable<void> settle(std::chrono::milliseconds limit);
+
+ private:
+  struct Core;
+  std::shared_ptr<Core> core_;
+};
+
+}  // namespace sandbox::pandastack
