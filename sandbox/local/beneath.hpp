@@ -8,6 +8,7 @@
 
 #include "sandbox/files.hpp"
 #include "sandbox/local/process.hpp"
+#include "sandbox/workspace_path.hpp"
 
 namespace sandbox::local {
 
@@ -19,19 +20,9 @@ namespace sandbox::local {
 // Hard links are read like any file: the workspace is a mount of its own inside, so a link can only
 // lead to a file that was in the workspace already.
 
-// A path as the model or a client gives it, as one relative to the workspace: without a leading
-// "/workspace/", "." and doubled slashes; "." for the workspace itself. Other bytes are kept: a
-// name need not be UTF-8. Refuses "..", other absolute paths, NUL, and names over 255 bytes.
-std::string workspace_path(const std::string& path);
-
 // openat2 on `root`. FileError says why not; ENOENT alone is told by `missing`, if it is given.
 Fd open_beneath(int root, const std::string& path, int flags, bool* missing = nullptr);
 
 struct stat status_of(const Fd& fd, const std::string& path);
-
-// "\xff" for each byte that is not part of valid UTF-8.
-std::string printable(const std::string& name);
-
-[[noreturn]] void fail(const std::string& path, int error);
 
 }  // namespace sandbox::local
