@@ -358,8 +358,9 @@ void RelayChannel::Core::renew(const RelayState& state) {
     end(std::move(exit));
     return;
   }
+  auto relay_of = [](const std::string& name) { return name.substr(0, name.find('-')); };
+  if (relay_of(state.epoch) != relay_of(epoch)) after = 0;
   epoch = state.epoch;
-  after = 0;
   bool arrived_before = state.sent && !frames.empty() && *state.sent > sent;
   if (arrived_before) frames.pop_front();
   if (arrived_before) ++sent;

@@ -49,7 +49,7 @@ std::optional<RelayState> read_state(const json::value& in) {
   RelayState state;
   state.epoch = text_of(from, "epoch");
   bool is_word = !state.epoch.empty() && state.epoch.size() <= 64;
-  for (unsigned char c : state.epoch) is_word = is_word && std::isalnum(c);
+  for (unsigned char c : state.epoch) is_word = is_word && (std::isalnum(c) || c == '-');
   auto port = number_of(from, "port");
   if (!is_word || !port || *port < 1 || *port > 65535) return std::nullopt;
   state.port = static_cast<int>(*port);

@@ -344,6 +344,8 @@ class Relay:
         self._last_frame = digest
         if header.get("op") in ("execute", "resumed"):
             self._set_busy(True)
+        if header.get("op") == "execute":
+            self._records.add("sent", number=number)
         self._link.send(frame)
 
     def _serve_signal(self, connection, request):
