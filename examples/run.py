@@ -47,6 +47,9 @@ class NotInstalled(Exception):
     pass
 
 
+SKIPPED = 77  # the status of a test that could not run; what it printed last says why
+
+
 def environment_of(lockfile):
     """Where ./dev installs what a lockfile asks for: two examples with the same one share it."""
     directory = BUILD / "examples" / hashlib.sha256(lockfile.read_bytes()).hexdigest()[:12]
@@ -118,6 +121,8 @@ def run(example):
         except subprocess.TimeoutExpired:
             os.killpg(test.pid, signal.SIGKILL)
             return test.communicate()[0] + f"\nnot done after {LIMIT} s"
+        if test.returncode == SKIPPED:
+            raise NotInstalled(said.strip().rsplit("\n", 1)[-1].removeprefix("skipped: "))
         if test.returncode:
             return f"{said}\nstatus {test.returncode}"
         print(said, end="")

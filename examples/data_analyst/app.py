@@ -1,0 +1,131 @@
+"""The data analyst: a page to upload a CSV file to, where an agent then explores it.
+
+app.py [PORT]            listens on this machine only, and prints the address to open
+"""
+
+import asyncio
+import contextlib
+import json
+import re
+import secrets
+import socket
+import sys
+import tempfile
+from pathlib import Path
+
+import uvicorn
+from analysis import EXPORTS, Analysis
+from sse_starlette.sse import EventSourceResponse
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+HERE = Path(__file__).resolve().parent
+MAX_FILE = 50_000_000  # bytes
+MAX_QUESTION = 2_000  # characters
+MAX_ANALYSES = 8  # at a time: each has a kernel
+POLICY = (
+    "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+@contextlib.asynccontextmanager
+async def lifespan(app):
+    with tempfile.TemporaryDirectory(prefix="data-analyst-") as uploads:
+        app.state.uploads = Path(uploads)
+        app.state.analyses = {}  # id -> (Analysis, the task that runs it)
+        yield
+        tasks = [task for _, task in app.state.analyses.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def page(request):
+    return FileResponse(HERE / "page/index.html", headers={"Content-Security-Policy": POLICY})
+
+
+async def start(request):
+    """Takes the file as the body, and its name and the question from the query."""
+    if request.headers.get("content-type") != "text/csv":  # which pages of other sites cannot send here
+        raise HTTPException(415, "Send the file as text/csv.")
+    analyses = request.app.state.analyses
+    for id in [id for id, (_, task) in analyses.items() if task.done()]:
+        del analyses[id]
+    if len(analyses) >= MAX_ANALYSES:
+        raise HTTPException(503, "Too many files are being analysed; try again in half an hour.")
+    id = secrets.token_urlsafe(16)
+    name = re.sub(r"[^\w.-]+", "-", request.query_params.get("name", "")).strip("-.") or "data.csv"
+    analysis = Analysis(request.app.state.uploads / id / name, question_in(request))
+    analysis.file.parent.mkdir()
+    await save(request, analysis.file)
+    analyses[id] = analysis, asyncio.create_task(analysis.run())
+    return JSONResponse({"id": id}, 201)
+
+
+async def save(request, file):
+    size = 0
+    with file.open("wb") as out:
+        async for piece in request.stream():
+            size += len(piece)
+            if size > MAX_FILE:
+                raise HTTPException(413, f"The file is larger than {MAX_FILE // 1_000_000} MB.")
+            out.write(piece)
+
+
+async def ask(request):
+    analysis = analysis_of(request)
+    if analysis.ended:
+        raise HTTPException(410, "This analysis has ended. Upload the file again to go on.")
+    analysis.questions.put_nowait(question_in(request))
+    return Response(status_code=202)
+
+
+async def events(request):
+    """What happened so far and what happens next. A browser that lost the connection says where it was."""
+    seen = request.headers.get("last-event-id", "")
+    following = analysis_of(request).follow(int(seen) + 1 if seen.isdecimal() else 0)
+    return EventSourceResponse({"id": str(n), "data": json.dumps(event)} async for n, event in following)
+
+
+async def export(request):
+    name = request.path_params["name"]
+    if name not in (exports := analysis_of(request).exports):
+        raise HTTPException(404)
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(exports[name], media_type=EXPORTS[name], headers=headers)
+
+
+def analysis_of(request):
+    known = request.app.state.analyses.get(request.path_params["id"])
+    if not known:
+        raise HTTPException(404, "No such analysis.")
+    return known[0]
+
+
+def question_in(request):
+    question = request.query_params.get("question", "").strip()[:MAX_QUESTION]
+    return question or "What is in this file, and what stands out?"
+
+
+app = Starlette(
+    routes=[
+        Route("/", page),
+        Mount("/page", StaticFiles(directory=HERE / "page")),
+        Route("/analyses", start, methods=["POST"]),
+        Route("/analyses/{id}/questions", ask, methods=["POST"]),
+        Route("/analyses/{id}/events", events),
+        Route("/analyses/{id}/{name}", export),
+    ],
+    middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])],
+    lifespan=lifespan,
+)
+
+if __name__ == "__main__":
+    listener = socket.create_server(("127.0.0.1", int(sys.argv[1]) if len(sys.argv) > 1 else 8421))
+    print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
+    uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listener])

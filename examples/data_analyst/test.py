@@ -1,0 +1,141 @@
+"""Uses the page as a person would, in headless Chromium, and looks at what is there. Leaves a picture of it
+in build/data-analyst.png."""
+
+import ast
+import contextlib
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+HERE = Path(__file__).resolve().parent
+PICTURE = HERE.parents[1] / "build/data-analyst.png"
+BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+HOSTILE = "<img src=x onerror=document.title='run'>"
+
+
+def chromium():
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+@contextlib.contextmanager
+def running_app():
+    app = subprocess.Popen([sys.executable, "app.py", "0"], cwd=HERE, stdout=subprocess.PIPE, text=True)
+    try:
+        yield app.stdout.readline().strip()
+    finally:
+        app.terminate()
+        ended = app.wait(30)
+    assert ended in (0, -15), f"app.py ended with {ended}"
+
+
+@contextlib.contextmanager
+def new_page(browser, url):
+    """A page that may ask nobody but the app, and whose scripts may not fail."""
+    page = browser.new_page(viewport={"width": 1000, "height": 800})
+    page.set_default_timeout(60_000)
+    wrong = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("request", lambda asked: asked.url.startswith((url, "data:", "blob:")) or wrong.append(asked.url))
+    page.goto(url)
+    yield page
+    page.close()
+    assert not wrong, wrong
+
+
+def wait_until_ready(page):
+    page.wait_for_selector("#status[data-state=ready], .trouble")
+    troubles = page.locator(".trouble").all_inner_texts()
+    assert not troubles, troubles
+
+
+def exploration(page):
+    page.click("#sample")
+    page.wait_for_selector(".cell .result, .trouble")
+    assert page.inner_text("#status") == "Working", "the first result was shown before the last"
+    assert page.locator("#more").is_hidden()
+    wait_until_ready(page)
+    assert page.inner_text(".question") == "What is in this file, and what stands out?"
+    assert page.locator(".cell").count() == 7
+    assert "208 rows" in page.inner_text(".cell >> nth=0")
+    assert "ValueError" in page.inner_text(".failed"), "the mistake was shown as one"
+    charts = page.locator(".cell img").evaluate_all("all => all.map(one => [one.naturalWidth, one.alt])")
+    assert [width > 600 for width, _ in charts] == [True, True], charts
+    assert "revenue" in page.inner_text(".words >> nth=-1"), "the last words quote the findings"
+    assert page.locator(".words >> nth=-1 >> li").count() == 3
+    assert "visitors over time" in charts[1][1]
+
+
+def follow_up(page):
+    """The same Python answers; what the notebook then holds."""
+    page.fill("#next", "Is there more?")
+    page.click("#ask button")
+    page.wait_for_selector(".question >> nth=1")
+    wait_until_ready(page)
+    assert "mean" in page.inner_text(".cell >> nth=-1"), "df was still there"
+    exports = {}
+    for link in ("notebook", "script"):
+        with page.expect_download() as download:
+            page.click(f"#{link}")
+        exports[download.value.suggested_filename] = Path(download.value.path()).read_text()
+    notebook = json.loads(exports["notebook.ipynb"])
+    assert notebook["nbformat"] == 4
+    outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", ())]
+    assert sum("image/png" in output.get("data", ()) for output in outputs) == 2
+    assert any(output["output_type"] == "error" for output in outputs)
+    ast.parse(exports["script.py"])
+    assert "pd.read_csv('cafes.csv')" in exports["script.py"]
+
+
+def upload(page, name, content):
+    page.set_input_files("#file", {"name": name, "mimeType": "text/csv", "buffer": content})
+    page.click("#upload button[type=submit]")
+
+
+def hostile_file(page):
+    upload(page, "../<b>.csv", f"n,{HOSTILE}\n1,{HOSTILE}\n2,b\n".encode())
+    page.wait_for_selector(".cell .result")
+    assert HOSTILE in page.inner_text(".cell >> nth=0")
+    wait_until_ready(page)
+    assert page.locator("#conversation img:not([src^='data:'])").count() == 0
+    assert page.title() == "Data analyst"
+
+
+def no_csv_file(page):
+    upload(page, "empty.csv", b"")
+    assert "EmptyDataError" in page.inner_text(".trouble")
+    page.wait_for_selector("#status[data-state=failed]")
+
+
+def main():
+    if not chromium():
+        print(f"skipped: the page is used in a browser, and there is no {' or '.join(BROWSERS)}")
+        return 77
+    with running_app() as url, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        with new_page(browser, url) as page:
+            exploration(page)
+            PICTURE.parent.mkdir(exist_ok=True)
+            page.screenshot(path=PICTURE, full_page=True)
+            follow_up(page)
+        for case in (hostile_file, no_csv_file):
+            with new_page(browser, url) as page:
+                case(page)
+        browser.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
