@@ -1,6 +1,7 @@
 """sys.stdout and sys.stderr: real files, buffered for speed, flushed for order."""
 
 import codecs
+import fcntl
 import io
 import os
 import sys
@@ -75,7 +76,7 @@ def _settle():
 
 def install():
     for fd, attribute in ((1, "stdout"), (2, "stderr")):
-        spare = os.dup(fd)  # close-on-exec
+        spare = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 4)  # 3 is the link's, which may still be to come
         _originals[fd] = (spare, _identity(spare))
         _streams[attribute] = Stream(fd, f"<{attribute}>")
         setattr(sys, attribute, _streams[attribute])
