@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/kcmp.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -162,6 +163,16 @@ class Capture {
     to[1] = parse_number(text.substr(comma + 2));
   }
 
+  // A named pipe that opening it again brings back: that does not wait for anyone (it has both ends
+  // itself), and nothing is in it.
+  bool is_quiet(const Open& open) const {
+    if ((open.record.flags & O_ACCMODE) != O_RDWR) return false;
+    std::string path = proc_path(pid_, "fd/" + std::to_string(open.record.number));
+    Handle pipe(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    int unread = 0;
+    return pipe && ioctl(pipe.get(), FIONREAD, &unread) == 0 && unread == 0;
+  }
+
   void classify_file(Open& open) {
     mode_t type = open.status.st_mode & S_IFMT;
     auto found = root_.find(open.link);
@@ -171,6 +182,7 @@ class Capture {
     bool harmless = std::ranges::count(kDevices, std::string_view(open.link)) > 0;
     bool by_path = type == S_IFCHR ? harmless : lasts && (type == S_IFREG || type == S_IFDIR);
     if (there && type == S_IFDIR && open.link == "/") by_path = true;
+    if (lasts && type == S_IFIFO && is_quiet(open)) by_path = true;
     if (by_path || (is_path && lasts)) {
       open.record.kind = DescriptorKind::file;
       open.record.path = metadata_.add_string(open.link);

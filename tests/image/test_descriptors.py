@@ -42,6 +42,11 @@ CARRIED = {
         "os.get_blocking(r), os.get_blocking(w), os.get_inheritable(r), os.get_inheritable(w)",
         "(False, True, False, True)",
     ),
+    "a named pipe, opened both ways": (
+        "os.mkfifo('/workspace/pipe'); f = os.open('/workspace/pipe', os.O_RDWR)",
+        "os.write(f, b'x'), os.read(f, 1)",
+        "(1, b'x')",
+    ),
     "a duplicate shares its position": (
         "f = os.open('/workspace/c.txt', os.O_RDWR | os.O_CREAT); g = os.dup(f); os.write(f, b'abc')",
         "os.write(g, b'd'), os.lseek(f, 0, 1)",
@@ -154,6 +159,7 @@ LOST = {
     "unread messages": "s = socket.socketpair(1, 2); s[0].send(b'1')",
     "with descriptors": "s = socket.socketpair(); socket.send_fds(s[0], [b'1'], [0])",
     "a named pipe": "os.mkfifo('/tmp/f'); s = os.open('/tmp/f', os.O_RDWR)",
+    "a named pipe: /workspace/f": "os.mkfifo('/workspace/f'); s = os.open('/workspace/f', 2); os.write(s, b'1')",
     "its lock": "s = open('/workspace/l', 'w'); fcntl.flock(s, fcntl.LOCK_EX)",
     "deleted directory": "os.mkdir('/workspace/d'); s = os.open('/workspace/d', 0); os.rmdir('/workspace/d')",
     "timer_create": (
