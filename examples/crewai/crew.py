@@ -29,7 +29,7 @@ class ScriptedLLM(BaseLLM):
     def call(self, messages, tools=None, **kwargs):
         line = self.script.pop(0)
         if line.startswith("> "):
-            name = next(name for tool in tools if (name := tool["function"]["name"]).endswith("run_python"))
+            name = tools[0]["function"]["name"]  # CrewAI puts the server's command before it, and shortens it
             code = {"name": name, "arguments": json.dumps({"code": line[2:]})}
             return [{"id": f"call-{next(IDS)}", "type": "function", "function": code}]
         results = [message["content"] for message in messages if message["role"] == "tool"]
