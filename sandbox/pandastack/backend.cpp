@@ -1,0 +1,440 @@
+#include "sandbox/pandastack/backend.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <boost/asio/this_coro.hpp>
+
+#include "sandbox/pandastack/house.hpp"
+#include "sandbox/pandastack/remote_sandbox.hpp"
+#include "sandbox/session_store.hpp"
+
+namespace sandbox::pandastack {
+
+namespace asio = boost::asio;
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto kStateLimit = 10s;
+constexpr auto kLook = 200ms;    // at a kernel that is to come to rest, or to its end
+constexpr int kInterrupts = 10;  // looks, between interrupts
+constexpr int kKillChildren = 20;
+constexpr int kGiveUp = 60;
+constexpr auto kStopLimit = 5s;
+
+const char* name_of(Thaw reason) {
+  switch (reason) {
+    case Thaw::snapshot:
+      return "snapshot";
+    case Thaw::wake:
+      return "wake";
+    case Thaw::fork:
+      return "fork";
+  }
+  return "";
+}
+
+class RemoteBackend final : public Backend {
+ public:
+  RemoteBackend(asio::any_io_executor executor, asio::thread_pool& pool, BackendOptions options)
+      : house_(executor, pool, std::move(options)) {}
+
+  awaitable<std::unique_ptr<Sandbox>> start(SandboxSpec spec) override;
+  awaitable<std::unique_ptr<Sandbox>> thaw(fs::path image, SandboxSpec spec, Thaw reason) override;
+  awaitable<std::unique_ptr<Sandbox>> adopt(SandboxSpec spec) override;
+  awaitable<void> forget(SandboxSpec spec) override;
+  awaitable<void> discard(fs::path image) override;
+  awaitable<void> stop() override;
+  std::unique_ptr<Files> files(const SandboxSpec&) override {
+    throw StartError("the files of this session are in its sandbox");
+  }
+  Capabilities capabilities() const override;
+  awaitable<std::vector<Layer>> check() override;
+
+ private:
+  using Made = std::unique_ptr<RemoteSandbox>;
+
+  awaitable<std::shared_ptr<Guest>> guest_of(Vm vm);
+  awaitable<Made> start_again(const SandboxSpec& spec, Vm vm);
+  awaitable<Made> start_new(const SandboxSpec& spec);
+  awaitable<bool> is_up(Guest& guest);
+  awaitable<RelayState> fresh_kernel(Guest& guest);
+  awaitable<std::optional<RelayState>> at_rest(Guest& guest);
+  awaitable<void> signal(Guest& guest, std::string what);
+  awaitable<Made> wake(const SandboxSpec& spec, Image image);
+  awaitable<Made> restore(const SandboxSpec& spec, Image image, Thaw reason);
+  Made make(const SandboxSpec& spec, std::shared_ptr<Guest> guest, const RelayState& state,
+            Start how, bool kept_files);
+
+  House house_;
+};
+
+awaitable<std::shared_ptr<Guest>> RemoteBackend::guest_of(Vm vm) {
+  auto client = co_await house_.connect();
+  co_return std::make_shared<Guest>(client, std::move(vm), house_.way);
+}
+
+RemoteBackend::Made RemoteBackend::make(const SandboxSpec& spec, std::shared_ptr<Guest> guest,
+                                        const RelayState& state, Start how, bool kept_files) {
+  RemoteSandbox::Origin origin;
+  origin.how = how;
+  origin.kept_files = kept_files;
+  origin.template_name = spec.python.name;
+  return std::make_unique<RemoteSandbox>(house_, spec, std::move(guest), state, std::move(origin));
+}
+
+// Whether it still exists; brought to run, if so.
+awaitable<bool> RemoteBackend::is_up(Guest& guest) {
+  bool gone = false;
+  try {
+    SandboxInfo info = co_await guest.client().get(guest.vm().id);
+    if (info.status == "hibernated") {
+      co_await guest.client().wake(guest.vm().id);
+      co_await guest.client().set_lifecycle(guest.vm().id, house_.options.ttl.count());
+    }
+    if (info.status == "paused") co_await guest.client().resume(guest.vm().id);
+    gone = info.status == "deleted" || info.status == "failed" || info.status == "stopping";
+  } catch (const Error& failure) {
+    if (failure.status != 404) throw;
+    gone = true;
+  }
+  co_return !gone;
+}
+
+awaitable<void> RemoteBackend::signal(Guest& guest, std::string what) {
+  auto answer = co_await guest.ask("POST", "/signal?what=" + what, "", kStateLimit);
+  co_await read_all(*answer, 4096);
+}
+
+// ---- a new kernel
+
+awaitable<std::unique_ptr<Sandbox>> RemoteBackend::start(SandboxSpec spec) {
+  std::string problem;
+  try {
+    SessionVm record = co_await house_.record_of(spec);
+    Made sandbox;
+    if (record.vm) sandbox = co_await start_again(spec, *record.vm);
+    if (!sandbox) sandbox = co_await start_new(spec);
+    co_return std::move(sandbox);
+  } catch (const Error& failure) {
+    problem = readable(failure);
+  } catch (const StoreError& failure) {
+    problem = failure.what();
+  }
+  throw StartError(problem);
+}
+
+// In the session's microVM, which has its files. Null when that is gone.
+awaitable<RemoteBackend::Made> RemoteBackend::start_again(const SandboxSpec& spec, Vm vm) {
+  auto guest = co_await guest_of(std::move(vm));
+  bool exists = co_await is_up(*guest);
+  if (!exists) co_return nullptr;
+  RelayState state = co_await fresh_kernel(*guest);
+  Made sandbox = make(spec, guest, state, Start::cold, true);
+  std::string problem;
+  try {
+    co_await sandbox->ready(house_.options.start_limit);
+  } catch (const std::runtime_error& failure) {
+    problem = failure.what();
+  }
+  if (!problem.empty()) throw StartError(problem);
+  co_await house_.remember(spec, guest->vm());
+  co_return std::move(sandbox);
+}
+
+awaitable<RelayState> RemoteBackend::fresh_kernel(Guest& guest) {
+  RelayState state = co_await guest.start();
+  for (int look = 0; state.sent != 0 && look < kGiveUp; ++look) {
+    if (look % kInterrupts == 0) co_await signal(guest, "kill");
+    co_await async::sleep_for(kLook);
+    state = co_await guest.start();
+  }
+  if (state.sent == 0) co_return state;
+  throw Error(Failure::malformed, Outcome::unknown, "the old kernel does not end");
+}
+
+awaitable<RemoteBackend::Made> RemoteBackend::start_new(const SandboxSpec& spec) {
+  CreateRequest request;
+  request.template_name = spec.python.name;
+  SandboxInfo made = co_await house_.create(spec, std::move(request));
+  Vm vm;
+  vm.id = made.id;
+  vm.cpu = made.cpu;
+  vm.memory_mb = made.memory_mb;
+  std::exception_ptr failure;
+  Made sandbox;
+  try {
+    auto guest = co_await guest_of(std::move(vm));
+    RelayState state = co_await guest->set_up(spec.environment, true);
+    sandbox = make(spec, guest, state, Start::cold, false);
+    co_await sandbox->ready(house_.options.start_limit);
+    co_await house_.remember(spec, guest->vm());
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (!failure) co_return std::move(sandbox);
+  sandbox.reset();
+  house_.let_go_soon(made.id);
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Error&) {
+    throw;
+  } catch (const boost::system::system_error&) {
+    throw;
+  } catch (const std::runtime_error& problem) {
+    throw StartError(problem.what());
+  }
+}
+
+// ---- one that is there
+
+// Its state once nothing runs in it; nullopt when its kernel has ended.
+awaitable<std::optional<RelayState>> RemoteBackend::at_rest(Guest& guest) {
+  std::optional<RelayState> state;
+  bool answers = false;
+  try {
+    state = co_await ask_state(guest, kStateLimit);
+    answers = true;
+  } catch (const Error&) {
+  } catch (const Refusal&) {
+  }
+  if (!answers) state = co_await guest.start();
+  for (int look = 0; look < kGiveUp; ++look) {
+    if (!state->kernel_alive || state->sent == 0) co_return std::nullopt;
+    if (state->sent && state->connected && !state->busy) co_return state;
+    if (look % kInterrupts == 0) co_await signal(guest, "interrupt");
+    if (look == kKillChildren) co_await signal(guest, "kill_children");
+    co_await async::sleep_for(kLook);
+    state = co_await ask_state(guest, kStateLimit);
+  }
+  co_await signal(guest, "kill");
+  co_return std::nullopt;
+}
+
+awaitable<std::unique_ptr<Sandbox>> RemoteBackend::adopt(SandboxSpec spec) {
+  SessionVm record = co_await house_.record_of(spec);
+  if (!record.vm) co_return nullptr;
+  std::string problem;
+  try {
+    auto guest = co_await guest_of(std::move(*record.vm));
+    bool exists = co_await is_up(*guest);
+    if (!exists) co_return nullptr;
+    auto state = co_await at_rest(*guest);
+    if (!state) co_return nullptr;
+    Made sandbox = make(spec, guest, *state, Start::image, true);
+    co_await sandbox->resumed("wake", house_.options.start_limit);
+    co_await house_.remember(spec, guest->vm());
+    co_return std::move(sandbox);
+  } catch (const Error& failure) {
+    problem = readable(failure);
+  } catch (const Refusal& failure) {
+    problem = failure.what();
+  } catch (const StoreError& failure) {
+    problem = failure.what();
+  } catch (const StartError&) {
+    throw;
+  } catch (const boost::system::system_error&) {
+    throw;
+  } catch (const std::runtime_error& failure) {  // it does not answer: what it had is lost
+    spdlog::warn("session {}: its kernel is not taken over: {}", spec.name, failure.what());
+    co_return nullptr;
+  }
+  throw StartError("The session's sandbox cannot be reached: " + problem +
+                   " Nothing was changed; try again.");
+}
+
+awaitable<std::unique_ptr<Sandbox>> RemoteBackend::thaw(fs::path image, SandboxSpec spec,
+                                                        Thaw reason) {
+  auto read = [&image] { return read_image(image); };
+  auto record = co_await async::on_pool(house_.pool, read);
+  if (!record) throw ThawError("It is not an image of this backend.");
+  bool hibernated = record->snapshot.empty();
+  std::string problem, refusal;
+  try {
+    Made sandbox;
+    if (hibernated)
+      sandbox = co_await wake(spec, std::move(*record));
+    else
+      sandbox = co_await restore(spec, std::move(*record), reason);
+    co_return std::move(sandbox);
+  } catch (const Error& failure) {
+    bool for_now = failure.status == 0 || (failure.status >= 401 && failure.status <= 403) ||
+                   failure.status == 429 || failure.status == 503 || failure.status == 507;
+    (for_now ? refusal : problem) = readable(failure);
+  } catch (const Refusal& failure) {
+    problem = failure.what();
+  } catch (const StoreError& failure) {
+    refusal = failure.what();
+  }
+  if (!refusal.empty()) throw StartError(refusal);
+  throw ThawError(problem);
+}
+
+awaitable<RemoteBackend::Made> RemoteBackend::wake(const SandboxSpec& spec, Image image) {
+  SessionVm record = co_await house_.record_of(spec);
+  if (!record.vm || record.vm->id != image.vm.id)
+    throw ThawError("its sandbox is not this session's any more.");
+  auto guest = co_await guest_of(std::move(*record.vm));
+  bool exists = co_await is_up(*guest);
+  if (!exists)
+    throw ThawError("its sandbox is gone at PandaStack: it expired, or was deleted there.");
+  auto state = co_await at_rest(*guest);
+  if (!state) throw ThawError("its kernel did not come back with the sandbox.");
+  Made sandbox = make(spec, guest, *state, Start::image, true);
+  std::string problem;
+  try {
+    co_await sandbox->resumed("wake", house_.options.start_limit);
+  } catch (const std::runtime_error& failure) {
+    problem = failure.what();
+  }
+  if (!problem.empty()) throw ThawError(problem);
+  co_await house_.remember(spec, guest->vm());
+  co_return std::move(sandbox);
+}
+
+awaitable<RemoteBackend::Made> RemoteBackend::restore(const SandboxSpec& spec, Image image,
+                                                      Thaw reason) {
+  CreateRequest request;
+  request.from_snapshot = image.snapshot;
+  request.template_name = image.template_name;
+  request.cpu = image.vm.cpu;
+  request.memory_mb = image.vm.memory_mb;
+  SandboxInfo made = co_await house_.create(spec, std::move(request));
+  Vm vm = std::move(image.vm);
+  vm.id = made.id;
+  std::exception_ptr failure;
+  Made sandbox;
+  try {
+    auto guest = co_await guest_of(std::move(vm));
+    co_await guest->set_up(spec.environment, false);  // its twins have another secret from now on
+    auto state = co_await at_rest(*guest);
+    if (!state) throw ThawError("Its kernel did not come back with the sandbox.");
+    sandbox = make(spec, guest, *state, Start::image, true);
+    co_await sandbox->resumed(name_of(reason), house_.options.start_limit);
+    co_await house_.remember(spec, guest->vm());
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (!failure) co_return std::move(sandbox);
+  sandbox.reset();
+  house_.let_go_soon(made.id);
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Error&) {
+    throw;
+  } catch (const boost::system::system_error&) {
+    throw;
+  } catch (const StoreError&) {
+    throw;
+  } catch (const std::runtime_error& problem) {
+    throw ThawError(problem.what());
+  }
+}
+
+// ---- what is not needed any more
+
+awaitable<void> RemoteBackend::forget(SandboxSpec spec) {
+  co_await asio::this_coro::throw_if_cancelled(false);
+  try {
+    SessionVm record = co_await house_.record_of(spec);
+    if (!record.vm) co_return;
+    co_await house_.remember(spec, std::nullopt);
+    house_.let_go_soon(record.vm->id);
+  } catch (const std::exception& failure) {
+    spdlog::warn("session {}: its sandbox may still be there: {}", spec.name, failure.what());
+  }
+}
+
+awaitable<void> RemoteBackend::discard(fs::path image) {
+  auto read = [&image] { return read_image(image); };
+  auto record = co_await async::on_pool(house_.pool, read);
+  if (!record || record->snapshot.empty()) co_return;
+  std::string problem;
+  try {
+    auto client = co_await house_.connect();
+    co_await client->remove_snapshot(record->snapshot);
+  } catch (const Error& failure) {
+    problem = readable(failure);
+  } catch (const StartError& failure) {
+    problem = failure.what();
+  }
+  if (!problem.empty()) throw StoreError("It cannot be deleted at PandaStack. " + problem);
+}
+
+awaitable<void> RemoteBackend::stop() {
+  co_await asio::this_coro::throw_if_cancelled(false);
+  house_.stop_reaping();
+  auto ending = house_.join();
+  bool ended = co_await async::within(kStopLimit, std::move(ending));
+  if (!ended) house_.tasks.cancel();
+  if (!ended) co_await house_.join();
+}
+
+// ---- what it is
+
+Capabilities RemoteBackend::capabilities() const {
+  Capabilities can;
+  can.snapshot = Capabilities::Snapshot::exact;
+  can.memory_limit_exact = true;
+  can.outlives_server = true;
+  can.files_in_sandbox = true;
+  can.session_note =
+      "It runs in a microVM at PandaStack, where it always has internet access, and the memory and "
+      "disk that its template has.";
+  can.snapshot_note =
+      "It is kept at PandaStack, which may delete it 7 days after its session has ended.";
+  return can;
+}
+
+Layer layer(std::string name, Layer::State state, std::string detail) {
+  Layer made;
+  made.name = std::move(name);
+  made.state = state;
+  made.detail = std::move(detail);
+  return made;
+}
+
+awaitable<std::vector<Layer>> RemoteBackend::check() {
+  std::vector<Layer> layers;
+  Layer reached = layer("PandaStack API", Layer::State::absent, "");
+  Layer key = layer("key", Layer::State::absent, "");
+  bool was_reached = false;
+  try {
+    auto client = co_await house_.connect();
+    const Settings& settings = client->settings();
+    reached.detail = settings.base;
+    key.detail = settings.key_from.empty() ? "none" : "from " + settings.key_from;
+    Identity identity = co_await client->me();
+    was_reached = true;
+    reached.state = key.state = Layer::State::achieved;
+    if (!identity.user.empty()) key.detail += ", of " + identity.user;
+  } catch (const Error& failure) {
+    was_reached = failure.status != 0;
+    (was_reached ? key : reached).detail += ": " + readable(failure);
+  } catch (const StartError& failure) {
+    reached.detail = failure.what();
+  }
+  if (was_reached) reached.state = Layer::State::achieved;
+  if (!was_reached) reached.remedy = "set PANDASTACK_API to where the API is, and let us reach it";
+  bool is_good = key.state == Layer::State::achieved;
+  if (!is_good) key.remedy = "set PANDASTACK_API_KEY to a valid key";
+  layers.push_back(std::move(reached));
+  layers.push_back(std::move(key));
+  layers.push_back(layer("isolation", Layer::State::achieved,
+                         "a microVM (Firecracker) for each session, run by PandaStack"));
+  Layer network = layer("network", Layer::State::weaker,
+                        "sandboxes reach the internet; PandaStack has no policy for one sandbox");
+  network.required = false;
+  layers.push_back(std::move(network));
+  co_return layers;
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> make_backend(asio::any_io_executor executor, asio::thread_pool& pool,
+                                      BackendOptions options) {
+  return std::make_unique<RemoteBackend>(executor, pool, std::move(options));
+}
+
+}  // namespace sandbox::pandastack
