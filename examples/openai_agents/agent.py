@@ -7,7 +7,7 @@ import re
 import shutil
 from pathlib import Path
 
-from agents import Agent, Runner, SQLiteSession
+from agents import Agent, Runner, SQLiteSession, set_tracing_disabled
 from agents.mcp import MCPServerStdio
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 
@@ -56,6 +56,7 @@ CONVERSATION = {
 
 
 async def main():
+    set_tracing_disabled(True)  # nothing is reported; without this line it goes to the key's account
     script = ScriptedModel(line for lines in CONVERSATION.values() for line in lines)
     async with MCPServerStdio(
         params={"command": PYKEEP, "args": []},

@@ -143,4 +143,7 @@ def _program() -> tuple[str, dict[str, str]]:
         return program.path(), program.environment()
     if found := shutil.which("pykeep"):
         return found, dict(os.environ)
-    raise PykeepError("no pykeep: not in this package, not on the PATH, and PYKEEP_BINARY is not set")
+    raise PykeepError(
+        "This pykeep package carries no program (it is no wheel), and none is on the PATH: "
+        "set PYKEEP_BINARY to one that is built or installed."
+    )
