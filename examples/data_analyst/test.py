@@ -76,6 +76,7 @@ def exploration(page):
     assert "revenue" in page.inner_text(".words >> nth=-1"), "the last words quote the findings"
     assert page.locator(".words >> nth=-1 >> li").count() == 3
     assert "visitors over time" in charts[1][1]
+    page.wait_for_function("innerHeight + scrollY >= document.body.scrollHeight - 2")  # it followed
 
 
 def follow_up(page):
@@ -97,6 +98,13 @@ def follow_up(page):
     assert any(output["output_type"] == "error" for output in outputs)
     ast.parse(exports["script.py"])
     assert "pd.read_csv('cafes.csv')" in exports["script.py"]
+
+
+def take_picture(page):
+    PICTURE.parent.mkdir(exist_ok=True)
+    height = page.evaluate("document.body.scrollHeight")
+    page.set_viewport_size({"width": 1000, "height": height})  # so that the footer is at the end
+    page.screenshot(path=PICTURE)
 
 
 def upload(page, name, content):
@@ -127,9 +135,8 @@ def main():
         browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
         with new_page(browser, url) as page:
             exploration(page)
-            PICTURE.parent.mkdir(exist_ok=True)
-            page.screenshot(path=PICTURE, full_page=True)
             follow_up(page)
+            take_picture(page)
         for case in (hostile_file, no_csv_file):
             with new_page(browser, url) as page:
                 case(page)

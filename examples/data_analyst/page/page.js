@@ -33,10 +33,8 @@ async function analyse(file) {
   const events = new EventSource(`analyses/${id}/events`); // connects again by itself, and goes on where it was
   events.onmessage = ({ data }) => {
     const event = JSON.parse(data);
-    const low = window.innerHeight + window.scrollY > document.body.offsetHeight - 120;
     show[event.kind](event);
     if (event.kind === 'ended') events.close();
-    if (low) window.scrollTo(0, document.body.scrollHeight);
   };
 }
 
@@ -51,6 +49,17 @@ async function send(where, what = {}) {
   if (answer.ok) return answer;
   show.failed({ text: answer instanceof Error ? answer.message : await answer.text() });
 }
+
+// ---- the page stays at its end while it grows, until the reader scrolls up
+
+let following = true;
+let before = 0;
+window.onscroll = () => {
+  if (window.scrollY < before) following = false;
+  else if (window.innerHeight + window.scrollY > document.body.scrollHeight - 60) following = true;
+  before = window.scrollY;
+};
+new ResizeObserver(() => following && window.scrollTo(0, document.body.scrollHeight)).observe(conversation);
 
 // ---- showing, one function an event (analysis.py)
 
