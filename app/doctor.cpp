@@ -52,7 +52,7 @@ async::awaitable<Layer> check_images(Keep& keep, sandbox::Sandbox& sandbox,
   try {
     auto frozen = co_await sandbox.freeze(image, sandbox::FreezeOptions());
     auto began = std::chrono::steady_clock::now();
-    auto twin = co_await keep.backend->thaw(image, spec, sandbox::Thaw::fork);
+    auto twin = co_await keep.backend.thaw(image, spec, sandbox::Thaw::fork);
     auto took = std::chrono::steady_clock::now() - began;
     layer.state = State::achieved;
     layer.detail = "frozen in " + milliseconds(frozen.pause) + ", " +
@@ -82,6 +82,7 @@ async::awaitable<std::vector<Layer>> check_kernel(Keep& keep, const Options& opt
   Layer& layer = layers.front();
   std::vector<Layer> of_images;
   layer.name = "kernel";
+  bool elsewhere = keep.backend.capabilities().files_in_sandbox;
   sandbox::SandboxSpec spec;
   std::string scratch = options.state_directory / "doctor-XXXXXX";
   std::error_code failed;
@@ -96,11 +97,12 @@ async::awaitable<std::vector<Layer>> check_kernel(Keep& keep, const Options& opt
   std::filesystem::create_directory(spec.workspace);
   spec.limits = options.sessions.limits;
   try {
-    spec.python = keep.templates.find(options.sessions.default_python);
-    auto sandbox = co_await keep.backend->start(spec);
+    spec.python = keep.backing.find_python(options.sessions.default_python);
+    auto sandbox = co_await keep.backend.start(spec);
     layer.state = State::achieved;
     layer.detail = sandbox->description() + ", template " + spec.python.name;
-    if (!options.no_images) {
+    // Elsewhere they cost money and stay for days; what is true of them is known.
+    if (!options.no_images && !elsewhere) {
       of_images.push_back(template_image(*sandbox));
       Layer images = co_await check_images(keep, *sandbox, spec, scratch);
       of_images.push_back(std::move(images));
@@ -110,7 +112,7 @@ async::awaitable<std::vector<Layer>> check_kernel(Keep& keep, const Options& opt
     co_await sandbox->close();
   } catch (const sandbox::StartError& refused) {
     layer.detail = refused.what();
-    layer.remedy = "pykeep template build";
+    if (!elsewhere) layer.remedy = "pykeep template build";
   }
   std::filesystem::remove_all(scratch, failed);
   layers.insert(layers.end(), of_images.begin(), of_images.end());
@@ -118,7 +120,7 @@ async::awaitable<std::vector<Layer>> check_kernel(Keep& keep, const Options& opt
 }
 
 async::awaitable<void> examine(Keep& keep, const Options& options, std::vector<Layer>& layers) {
-  layers = co_await keep.backend->check();
+  layers = co_await keep.backend.check();
   bool safe = true;
   for (const Layer& layer : layers) safe = safe && !is_unsafe(layer);
   if (!safe) co_return;  // without its layers a kernel would not be started anyway
@@ -159,7 +161,7 @@ void print_text(const std::vector<Layer>& layers, const Options& options, bool s
     if (!layer.remedy.empty())
       std::printf("          to mend it: %s\n", tools::plain_text(layer.remedy).c_str());
   }
-  print_limits(options.sessions.limits);
+  if (options.backend == "local") print_limits(options.sessions.limits);
   std::printf(safe ? "\nSafe: sessions can be started.\n"
                    : "\nNot safe: no session is started until the absent layers are there.\n");
 }

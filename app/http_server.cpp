@@ -71,7 +71,7 @@ HttpServer::HttpServer(asio::any_io_executor executor, Keep& keep, const Options
                 operations_.observe([this](http::Exchange& exchange) { return handle(exchange); }),
                 limits(options_), operations_.observe_refusals()),
       hosts_(allowed(options_)),
-      readiness_(executor, *keep.backend),
+      readiness_(executor, keep.backend),
       transfers_(keep.tickets) {
   router_.guard([this](http::Request& request) { return hosts_.check_host(request); });
   router_.guard([this](http::Request& request) { return hosts_.check_origin(request); });

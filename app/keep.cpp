@@ -2,7 +2,6 @@
 
 #include "app/version.hpp"
 #include "async/task_group.hpp"
-#include "sandbox/local/backend.hpp"
 #include "tools/resource_changes.hpp"
 #include "tools/tools.hpp"
 
@@ -13,14 +12,20 @@ namespace {
 constexpr std::size_t kPoolThreads = 2;
 
 // What a model should know before its first call; under 200 tokens.
-constexpr const char* kInstructions =
+constexpr std::string_view kInstructions =
     "run_python executes code in a persistent, isolated IPython kernel. State persists: define "
     "things once and reuse them; do not reload data in each call. Figures are returned as images: "
     "just plot. End a cell with an expression to see its value. Results name the session: pass "
     "`session` on if your host starts a new connection for each call. Bring data in with "
     "upload_file (by path where possible); files live in /workspace. A result that says `running` "
-    "goes on in the background: call wait_execution. There is no network unless a session was "
-    "created with it.";
+    "goes on in the background: call wait_execution.";
+
+std::string instructions(const sandbox::Backend& backend) {
+  bool can_be_off = backend.capabilities().network_isolation;
+  return std::string(kInstructions) +
+         (can_be_off ? " There is no network unless a session was created with it."
+                     : " Code has internet access.");
+}
 
 mcp::Implementation self() {
   mcp::Implementation implementation;
@@ -28,17 +33,6 @@ mcp::Implementation self() {
   implementation.title = "pykeep: Python sandbox";
   implementation.version = PYKEEP_VERSION;
   return implementation;
-}
-
-sandbox::local::BackendOptions backend_options(const Options& options) {
-  sandbox::local::BackendOptions local;
-  local.kernel_root = options.state_directory / "kernel";
-  local.start_limit = options.start_limit;
-  local.images = !options.no_images;
-  // A stdio server has one session as a rule, and needs its kernel ahead of time just once.
-  local.refill_spares = options.http.is_used;
-  local.spares = options.http.is_used ? options.http.spares : 1;
-  return local;
 }
 
 tools::UploadPolicy uploads(const Options& options) {
@@ -57,10 +51,10 @@ tools::UploadPolicy uploads(const Options& options) {
 }
 
 // What a new session nobody asked anything special of will be like.
-sandbox::SandboxSpec usual_session(const sandbox::local::Templates& templates,
+sandbox::SandboxSpec usual_session(const tools::FindPython& find_python,
                                    const tools::SessionPolicy& policy) {
   sandbox::SandboxSpec spec;
-  spec.python = templates.find(policy.default_python);
+  spec.python = find_python(policy.default_python);
   spec.limits = policy.limits;
   spec.environment = policy.environment;
   return spec;
@@ -76,15 +70,14 @@ tools::TicketLimits ticket_limits(const Options& options) {
 
 Keep::Keep(boost::asio::io_context& io, const Options& options)
     : pool(kPoolThreads),
-      templates(options.state_directory / "templates"),
-      backend(sandbox::local::make_backend(io.get_executor(), pool, backend_options(options))),
-      store(options.state_directory),
-      sessions(
-          io.get_executor(), pool, *backend, store, options.sessions,
-          [this](const std::string& name) { return templates.find(name); }, &observers),
+      backing(make_backing(options, io.get_executor(), pool)),
+      backend(*backing.backend),
+      store(store_root(options)),
+      sessions(io.get_executor(), pool, backend, store, options.sessions, backing.find_python,
+               &observers),
       tickets(sessions, ticket_limits(options)),
       resources(sessions),
-      server(self(), kInstructions, offer(options)) {
+      server(self(), instructions(backend), offer(options)) {
   observers.add(std::make_shared<tools::ResourceChanges>(hub));
 }
 
@@ -97,7 +90,7 @@ mcp::Offer Keep::offer(const Options& options) {
   if (options.sessions.default_name.empty())
     offer.tools_listed = [this] {
       try {
-        backend->prepare(usual_session(templates, sessions.policy()));
+        backend.prepare(usual_session(backing.find_python, sessions.policy()));
       } catch (const sandbox::StartError&) {
         // The first call will say what is wrong.
       }
@@ -115,7 +108,7 @@ async::awaitable<void> work_and_stop(Keep& keep,
   } catch (...) {
     failure = std::current_exception();
   }
-  co_await keep.backend->stop();
+  co_await keep.backend.stop();
   if (failure) std::rethrow_exception(failure);
 }
 

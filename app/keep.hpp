@@ -5,12 +5,12 @@
 #include <functional>
 #include <memory>
 
+#include "app/backends.hpp"
 #include "app/observers.hpp"
 #include "app/options.hpp"
 #include "async/async.hpp"
 #include "mcp/hub.hpp"
 #include "mcp/server.hpp"
-#include "sandbox/local/templates.hpp"
 #include "sandbox/sandbox.hpp"
 #include "sandbox/session_store.hpp"
 #include "tools/resources.hpp"
@@ -27,8 +27,8 @@ struct Keep {
   Keep(boost::asio::io_context& io, const Options& options);
 
   boost::asio::thread_pool pool;
-  sandbox::local::Templates templates;
-  std::unique_ptr<sandbox::Backend> backend;
+  Backing backing;
+  sandbox::Backend& backend;
   sandbox::SessionStore store;
   mcp::Hub hub;
   Observers observers;

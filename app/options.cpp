@@ -12,6 +12,7 @@
 #include <optional>
 #include <string_view>
 
+#include "app/backends.hpp"
 #include "app/subcommands.hpp"
 #include "app/version.hpp"
 
@@ -98,13 +99,22 @@ class Table {
   void all() {
     auto& sessions = options_.sessions;
     auto& limits = sessions.limits;
+    add("backend", options_.backend, "where sandboxes are: on this machine, or at PandaStack")
+        ->check(CLI::IsMember(backend_names()));
+    add("pandastack-carrier", options_.pandastack.carrier,
+        "how requests get to a kernel there: auto, proxy or exec (slower; where no proxy is)")
+        ->check(CLI::IsMember({"auto", "proxy", "exec"}));
+    seconds("pandastack-ttl", options_.pandastack.ttl,
+            "until a sandbox there expires that no pykeep keeps alive", 60);
     add("state-dir", state_, "where sessions and templates are kept");
     add("log-level", options_.log_level, "what goes to stderr")
         ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
     add("log-format", options_.log_format, "how: lines for people, or a JSON object each")
         ->check(CLI::IsMember({"text", "json"}));
     add("template", sessions.default_python,
-        "Python environment: a name, a path, or `system`; default: the one built, else `system`");
+        "Python environment: a name, a path, or `system`; default: the one built, else `system`. "
+        "At "
+        "PandaStack: the template's name; default: code-interpreter");
     add("session", sessions.default_name,
         "make the default session a durable one of this name (stdio)");
     flag("allow-network", sessions.allow_network,

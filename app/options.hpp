@@ -37,6 +37,12 @@ struct HttpOptions {
   }
 };
 
+// What `--backend pandastack` can be told. (The key and the address: PANDASTACK_… alone.)
+struct PandaStackOptions {
+  std::string carrier = "auto";    // or "proxy", "exec": how requests get to a kernel there
+  std::chrono::seconds ttl{3600};  // of a sandbox, when no server keeps it alive
+};
+
 // Everything the command line and the environment can say, once checked.
 struct Options {
   std::filesystem::path state_directory;  // absolute
@@ -47,6 +53,8 @@ struct Options {
   std::chrono::seconds start_limit{60};
   tools::SessionPolicy sessions;
   HttpOptions http;
+  std::string backend = "local";
+  PandaStackOptions pandastack;
   bool no_images = false;
 
   // Of single commands.

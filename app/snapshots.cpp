@@ -3,7 +3,10 @@
 #include <cstdio>
 #include <ctime>
 
+#include "app/backends.hpp"
 #include "app/commands.hpp"
+#include "app/keep.hpp"
+#include "mcp/error.hpp"
 #include "sandbox/bounded_text.hpp"
 #include "sandbox/session_store.hpp"
 #include "sandbox/snapshot_store.hpp"
@@ -13,7 +16,7 @@ namespace app {
 namespace {
 
 sandbox::SnapshotStore snapshot_store(const Options& options) {
-  return sandbox::SnapshotStore(options.state_directory, {});
+  return sandbox::SnapshotStore(store_root(options), {});
 }
 
 std::string time_text(std::int64_t seconds) {
@@ -31,8 +34,25 @@ std::string named(const std::string& id, const std::string& name) {
 
 int unknown(const Options& options) {
   std::fprintf(stderr, "pykeep: there is no %s below %s\n", options.stored_id.c_str(),
-               options.state_directory.c_str());
+               store_root(options).c_str());
   return 1;
+}
+
+async::awaitable<void> remove(Keep& keep, const sandbox::SnapshotRecord& record,
+                              std::string& problem) {
+  try {
+    co_await keep.sessions.delete_snapshot(record.principal, record.id);
+  } catch (const mcp::ToolError& refused) {
+    problem = refused.what();
+  }
+}
+
+async::awaitable<void> forget(Keep& keep, const std::filesystem::path& session) {
+  sandbox::SandboxSpec spec;
+  spec.name = session.filename();
+  spec.workspace = session / "workspace";
+  spec.directory = session;
+  co_await keep.backend.forget(std::move(spec));
 }
 
 std::optional<sandbox::SnapshotRecord> find(const Options& options) {
@@ -67,14 +87,15 @@ int snapshots_show(const Options& options) {
 int snapshots_delete(const Options& options) {
   auto record = find(options);
   if (!record) return unknown(options);
-  auto removal = snapshot_store(options).remove(record->principal, record->id);
-  if (removal == sandbox::SnapshotStore::Removal::removed) return 0;
-  std::fprintf(stderr, "pykeep: %s is being restored just now; try again\n", record->id.c_str());
+  std::string problem;
+  run_to_end(options, [&](Keep& keep) { return remove(keep, *record, problem); });
+  if (problem.empty()) return 0;
+  std::fprintf(stderr, "pykeep: %s\n", problem.c_str());
   return 1;
 }
 
 int sessions_list(const Options& options) {
-  for (const auto& record : sandbox::SessionStore(options.state_directory).list(std::nullopt)) {
+  for (const auto& record : sandbox::SessionStore(store_root(options)).list(std::nullopt)) {
     bool whole = record.image && record.image->current;
     std::printf("%s  %s  %s  of %s\n", time_text(record.used).c_str(),
                 named(record.id, record.name).c_str(), whole ? "variables and files" : "files",
@@ -85,13 +106,14 @@ int sessions_list(const Options& options) {
 
 int sessions_close(const Options& options) {
   using State = sandbox::SessionStore::Lookup::State;
-  sandbox::SessionStore store(options.state_directory);
+  sandbox::SessionStore store(store_root(options));
   for (const auto& record : store.list(std::nullopt)) {
     if (record.id != options.stored_id) continue;
     auto found = store.open(record.principal, record.id);
     if (found.state == State::busy)
       std::fprintf(stderr, "pykeep: a pykeep process runs %s\n", record.id.c_str());
     if (found.state != State::leased) return 1;
+    run_to_end(options, [&](Keep& keep) { return forget(keep, found.lease->directory); });
     store.remove(*found.lease);
     return 0;
   }

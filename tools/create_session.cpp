@@ -24,6 +24,7 @@ awaitable<mcp::CallToolResult> create(Sessions& sessions, mcp::Call& call, Args 
                      "\" to the other tools. Template: " + record.python +
                      ". Network: " + (record.network ? "on" : "off") +
                      ". Its kernel starts with the first run_python.";
+  if (std::string note = sessions.capabilities().session_note; !note.empty()) text += " " + note;
   co_return text_result(std::move(text));
 }
 

@@ -44,7 +44,8 @@ std::string line(const Session& session) {
                      ", kernel starts: " + std::to_string(session.record().generation) +
                      ", template " + session.record().python;
   if (session.record().network) text += ", network on";
-  if (auto usage = session.usage()) text += ", memory " + size_text(usage->memory);
+  auto usage = session.usage();
+  if (usage && usage->memory > 0) text += ", memory " + size_text(usage->memory);
   if (session.active()) text += ", runs execution " + session.active()->execution->id;
   if (session.waiting()) text += ", " + std::to_string(session.waiting()) + " waiting";
   return text + ", used " + ago(std::chrono::duration_cast<std::chrono::seconds>(idle).count()) +
@@ -59,8 +60,9 @@ std::string line(const sandbox::SessionRecord& record, std::int64_t now) {
 
 std::string line(const sandbox::SnapshotRecord& record, std::int64_t now) {
   std::string text = "Snapshot " + title(record) + ": of session " + record.session + " " +
-                     after_execution(record.execution) + ", " + size_text(record.bytes()) +
-                     ", template " + record.python + ", made " + ago(now - record.created);
+                     after_execution(record.execution) +
+                     (record.image_bytes ? ", " + size_text(record.bytes()) : "") + ", template " +
+                     record.python + ", made " + ago(now - record.created);
   if (!record.lost.empty()) text += ", without " + list_of(record.lost);
   return text + "\n";
 }

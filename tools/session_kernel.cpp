@@ -253,7 +253,8 @@ awaitable<void> Session::become(std::filesystem::path image, sandbox::Thaw why, 
     sandbox::make_private_directory(beside);
     sandbox::SandboxSpec spec = spec_;
     spec.workspace = beside;
-    services_.backend.files(spec);  // gives the directory to whom the files are to belong to
+    // It gives the directory to whom the files are to belong to.
+    if (!services_.backend.capabilities().files_in_sandbox) services_.backend.files(spec);
     fill(beside);
   };
   std::unique_ptr<sandbox::Sandbox> restored;

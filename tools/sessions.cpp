@@ -178,7 +178,8 @@ awaitable<std::shared_ptr<Session>> Sessions::create(const std::string& principa
 
 // Called with the turn held.
 awaitable<std::shared_ptr<Session>> Sessions::make(const std::string& principal, const Wish& wish) {
-  if (wish.network && !policy_.allow_network)
+  bool can_be_off = backend_.capabilities().network_isolation;
+  if (wish.network && !policy_.allow_network && can_be_off)
     throw ToolError(
         "Network access is off: the operator has to start pykeep with --allow-network. Create the "
         "session without `network`.");
@@ -188,7 +189,7 @@ awaitable<std::shared_ptr<Session>> Sessions::make(const std::string& principal,
   record.principal = principal;
   record.name = wish.name;
   record.python = wish.python.empty() ? policy_.default_python : wish.python;
-  record.network = wish.network;
+  record.network = wish.network || !can_be_off;
   if (!wish.conversation.empty()) record.conversation = wish.conversation;
   record.ended = wish.ended;
   record.created = record.used = now_seconds();
