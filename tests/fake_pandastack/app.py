@@ -66,10 +66,12 @@ class Fake:
         self.counters.faults["agent_restart"] += 1
         self.kernels.restart()
         for sandbox in list(self.sandboxes.all.values()):
-            if not sandbox.persistent:
-                await self.sandboxes.remove(sandbox, "failed")
-            elif sandbox.guest:
+            if sandbox.guest is None:
+                continue
+            if sandbox.persistent:
                 await self.sandboxes.put_to_sleep(sandbox)
+            else:
+                await self.sandboxes.fail(sandbox)
 
     # ---- serving ----
 
@@ -178,9 +180,9 @@ class Fake:
 
     async def disasters(self, request):
         """Of random= only."""
-        if self.defects.take("agent_restart", request):
+        if self.defects.drew("agent_restart", request):
             self.kernels.restart()
-        if self.defects.take("expired", request):
+        if self.defects.drew("expired", request):
             sandbox = self.sandboxes.all.get(request.match_info.get("id"))
             if sandbox:
                 await self.sandboxes.remove(sandbox, "reaped")

@@ -37,6 +37,8 @@ TEMPLATES = [
     template("postgres-16", 8, 1024, "PostgreSQL 16", "databases", "postgres:16", ["psql"]),
 ]
 
+FOREIGN = "someone-elses"  # a template of another workspace
+
 
 class Catalogue:
     def __init__(self, fake):
@@ -58,6 +60,10 @@ class Catalogue:
         for each in TEMPLATES:
             if each["name"] == name:
                 return each
+        if name == FOREIGN:
+            raise Failure(403, "template not accessible")
+        if self.fake.defects.get("no_postgres") or self.fake.defects.get("june"):
+            raise Failure(500, f'template "{name}" is not on this host and could not be pulled: not found')
         known = "run `pandastack template list` to see available templates"
         raise Failure(400, f'unknown template "{name}": not in the template catalog ({known})')
 

@@ -6,6 +6,7 @@ import shlex
 import signal
 
 from aiohttp import WSMsgType, web
+from defects import Dropped
 from go_json import Failure, answer, encode, struct
 from guest import GuestError
 
@@ -40,8 +41,8 @@ class Commands:
         router.add_post(one + "/repl", self.one_shot)
         router.add_get("/v1/repl/languages", self.languages)
 
-    async def start(self, guest, command):
-        if self.fake.defects.take("warmup_errors"):
+    async def start(self, guest, command, request):
+        if self.fake.defects.take("warmup_errors", request):
             raise Failure(500, "dial tcp 10.200.0.6:22: connect: connection refused")
         self.fake.counters.events["execs"] += 1
         try:
@@ -49,9 +50,9 @@ class Commands:
         except GuestError as error:
             raise Failure(500, str(error)) from None
 
-    async def finish(self, guest, command):
+    async def finish(self, guest, command, request):
         """Runs it; its stdout, stderr and exit code. Ends with its pipes, as an SSH channel does."""
-        process = await self.start(guest, command)
+        process = await self.start(guest, command, request)
         output, errors = await asyncio.gather(process.stdout.read(), process.stderr.read())
         code = await process.exit_code()
         if code is None:
@@ -67,20 +68,20 @@ class Commands:
 
     async def run(self, request):
         guest, command = await self.command(request)
-        if self.fake.defects.take("duplicated_exec"):  # vsock broke after it had run: again by SSH
-            await self.finish(guest, command)
-        output, errors, code = await self.finish(guest, command)
+        if self.fake.defects.take("duplicated_exec", request):  # vsock broke after it had run: again by SSH
+            await self.finish(guest, command, request)
+        output, errors, code = await self.finish(guest, command, request)
         return answer({"stdout": output, "stderr": errors, "exit_code": code})
 
     async def stream(self, request):
         guest, command = await self.command(request)
-        if self.fake.defects.take("duplicated_exec"):
-            await self.finish(guest, command)
-        process = await self.start(guest, command)
+        if self.fake.defects.take("duplicated_exec", request):
+            await self.finish(guest, command, request)
+        process = await self.start(guest, command, request)
         response = self.fake.streamed(request, headers=STREAM_HEADERS)
-        await response.prepare(request)
-        watch = asyncio.create_task(self.end_with_client(request, process))
+        watch = asyncio.create_task(self.end_with_client(request, response, process))
         try:
+            await response.prepare(request)
             forward = [self.forward(response, name, getattr(process, name)) for name in ("stdout", "stderr")]
             await asyncio.gather(*forward)
             code = await process.exit_code()
@@ -90,13 +91,17 @@ class Commands:
                 await self.event(response, "exit", {"exit_code": code})
             await response.write_eof()
         except ConnectionError:
-            process.kill(signal.SIGTERM)
+            raise Dropped from None
         finally:
             watch.cancel()
+            process.kill(signal.SIGTERM)
         return response
 
-    async def end_with_client(self, request, process):
+    async def end_with_client(self, request, response, process):
+        """A silent command's client goes unseen, and so does the moment when a defect cuts it."""
         while request.transport is not None and not request.transport.is_closing():
+            if response.is_over():
+                request.transport.abort()
             await asyncio.sleep(WATCH)
         process.kill(signal.SIGTERM)
 
@@ -126,12 +131,13 @@ class Commands:
                 if name in running:
                     running[name].cancel()
             else:
-                running[name] = asyncio.create_task(self.answer_on(socket, guest, asked))
+                running[name] = asyncio.create_task(self.answer_on(socket, guest, asked, request))
+                await asyncio.sleep(0)  # begun, it has an answer, even if it is cancelled at once
         for task in running.values():
             task.cancel()
         return socket
 
-    async def answer_on(self, socket, guest, asked):
+    async def answer_on(self, socket, guest, asked, request):
         name = asked.get("id", "")
         process = None
 
@@ -143,7 +149,7 @@ class Commands:
                 await send({"stream": stream, "data": as_text(data)})
 
         try:
-            process = await self.start(guest, asked.get("cmd", ""))
+            process = await self.start(guest, asked.get("cmd", ""), request)
             async with asyncio.timeout(asked.get("timeout_seconds") or None):
                 await asyncio.gather(forward("stdout", process.stdout), forward("stderr", process.stderr))
                 await send({"exit": await process.exit_code()})
@@ -171,9 +177,8 @@ class Commands:
         if "__FCS_EOF__" in code:
             raise Failure(400, "code must not contain __FCS_EOF__")
         program = shlex.quote(LANGUAGES[language])
-        output, errors, status = await self.finish(
-            guest, f"{program} - <<'__FCS_EOF__'\n{code}\n__FCS_EOF__\n"
-        )
+        here = f"{program} - <<'__FCS_EOF__'\n{code}\n__FCS_EOF__\n"
+        output, errors, status = await self.finish(guest, here, request)
         return answer({"exit_code": status, "language": language, "stderr": errors, "stdout": output})
 
     async def languages(self, request):

@@ -20,6 +20,7 @@ LASTING = {
     "no_ipython": False,
     "no_proxy": False,
     "no_compute": False,
+    "object_store": False,
     "rate_limit": False,
     "delay_ms": 0,
     "proxy_flush_ms": 0,
@@ -43,6 +44,9 @@ COUNTED = {
     "lost_lease",
     "duplicated_exec",
     "kill_kernel",
+    "no_memory",
+    "wake_fails",
+    "failed_child",
 }
 # The number given is a threshold, not a count: it happens once, unless "times" says more.
 THRESHOLDS = {
@@ -169,11 +173,9 @@ class Defects:
 
     def strikes(self, name, request=None):
         """The value if it happens now, else None; this uses one of its times up."""
-        drawn = request.get("drawn") if request is not None else None
-        if drawn and drawn[0] == name:
-            del request["drawn"]
-            self.counters.faults[name] += 1
-            return drawn[1]
+        drawn = self.drew(name, request)
+        if drawn is not None:
+            return drawn
         entry = self.counted.get(name)
         if not entry or entry["times"] <= 0:
             return None
@@ -185,11 +187,20 @@ class Defects:
         self.counters.faults[name] += 1
         return entry["value"]
 
+    def drew(self, name, request):
+        """The same for what random= drew for this request."""
+        name_drawn, value = (request.get("drawn") if request is not None else None) or (None, None)
+        if name_drawn != name:
+            return None
+        del request["drawn"]
+        self.counters.faults[name] += 1
+        return value
+
     def take(self, name, request=None):
         return self.strikes(name, request) is not None
 
-    def count(self, name):
-        """All the times that are left of it, used up at once."""
+    def take_all(self, name):
+        """How many times are left of it, used up at once."""
         entry = self.counted.pop(name, None)
         return entry["times"] if entry else 0
 
@@ -216,7 +227,7 @@ class Defects:
             raise no_capacity()
         if self.take("unreachable_before", request):
             raise Failure(502, "agent unreachable")
-        if self.take("lost_lease", request):
+        if self.drew("lost_lease", request) is not None:
             raise Failure(404, "not found")
         if self.take("panic", request):
             raise RuntimeError("a panic, as asked for")

@@ -33,7 +33,7 @@ class Files:
     async def using(self, request):
         _, guest = await self.fake.sandboxes.guest_for(request)
         path = self.path(request)
-        if self.fake.defects.take("warmup_errors"):
+        if self.fake.defects.take("warmup_errors", request):
             raise Failure(500, "dial tcp 10.200.0.6:22: connect: connection refused")
         return guest, path
 

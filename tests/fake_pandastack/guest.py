@@ -28,7 +28,11 @@ class Process:
     def __init__(self, guest, pid, stdout, stderr, stdin, pipes):
         self.guest, self.pid, self.pipes = guest, pid, pipes
         self.stdout, self.stderr, self.stdin = stdout, stderr, stdin
-        self.status = guest.exits.setdefault(pid, asyncio.get_running_loop().create_future())
+        self.status = asyncio.get_running_loop().create_future()
+        if pid in guest.ended:
+            self.status.set_result(guest.ended.pop(pid))
+        else:
+            guest.exits[pid] = self.status
 
     async def exit_code(self):
         """None: it was killed and no status is known (the guest is gone)."""
@@ -52,7 +56,7 @@ class Guest:
         self.directory, self.python, self.with_packages = directory, python, with_packages
         self.init = 0  # process 1, in the host's numbers
         self.answers, self.exits = {}, {}
-        self.ended = set()  # processes that were started here
+        self.ended = {}  # number -> status, of those that nobody waits for (yet)
         self.ids = itertools.count(1)
         self.alive = False
 
@@ -139,11 +143,10 @@ class Guest:
             return self.gone()
         message = json.loads(data)
         if "ended" in message:
-            self.ended.add(message["ended"])
             status = self.exits.pop(message["ended"], None)
-            if status is None:  # before its start was awaited
-                status = self.exits[message["ended"]] = asyncio.get_running_loop().create_future()
-            if not status.done():
+            if status is None:
+                self.ended[message["ended"]] = message["status"]
+            elif not status.done():
                 status.set_result(message["status"])
             return None
         answer = self.answers.pop("ready" if "ready" in message else message["id"], None)

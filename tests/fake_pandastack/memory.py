@@ -96,7 +96,7 @@ class Memory:
         number = self.booted(guest).get(image.pid)
         if number is None:
             said = (guest.directory / "log").read_text(errors="replace")[-1000:]
-            if image.pid in guest.ended:
+            if image.pid in guest.ended or not guest.alive:
                 raise GuestError(f"process {image.pid} did not come back: {said}")
             return False
         try:

@@ -9,6 +9,7 @@ import uuid
 
 import guest_root
 from aiohttp import web
+from defects import no_capacity
 from go_json import Failure, answer, by_key, struct, time_nanoseconds, time_seconds
 from guest import Guest, GuestError
 
@@ -25,7 +26,7 @@ CREATE_FIELDS = {
     "persistent": bool,
     "volumes": list,
 }
-RUNNING, PAUSED, HIBERNATED = "running", "paused", "hibernated"
+RUNNING, PAUSED, HIBERNATED, FAILED = "running", "paused", "hibernated", "failed"
 
 
 class Sandbox:
@@ -160,7 +161,7 @@ class Sandboxes:
             name: text for name, text in asked.get("metadata", {}).items() if name not in ("kind", "app.id")
         }
         metadata["workspace"] = self.fake.workspace
-        sandbox = None
+        self.check_capacity(asked, request)
         try:
             if asked.get("from_snapshot"):
                 sandbox = await self.fake.snapshots.restore(asked, metadata)
@@ -171,6 +172,17 @@ class Sandboxes:
         sandbox.ttl = asked.get("ttl_seconds", DEFAULT_TTL)
         sandbox.persistent = asked.get("persistent", False)
         return answer(sandbox.as_created(), 201)
+
+    def check_capacity(self, asked, request):
+        if self.fake.defects.get("no_compute"):
+            raise (
+                Failure(502, "no available compute node") if self.fake.defects.get("june") else no_capacity()
+            )
+        if self.fake.defects.take("no_memory", request):
+            wanted = asked.get("memory_mb", 2048)
+            raise Failure(
+                507, f"insufficient host memory for sandbox: {wanted} MB requested, 512 MB available"
+            )
 
     async def from_template(self, asked, metadata):
         name = asked.get("template", "")
@@ -191,13 +203,13 @@ class Sandboxes:
 
     async def bring_up(self, sandbox, disk=None, images=()):
         sandbox.used = self.fake.now()
-        sandbox.hidden_answers = self.fake.defects.count("lost_lease")
+        sandbox.hidden_answers = self.fake.defects.take_all("lost_lease")
         self.all[sandbox.id] = sandbox
         self.fake.counters.events["sandboxes_created"] += 1
         try:
             await sandbox.boot(self.fake, disk, images)
         except BaseException:
-            await self.remove(sandbox, "failed")
+            await self.remove(sandbox, "not_started")
             raise
 
     async def remove(self, sandbox, why):
@@ -210,6 +222,13 @@ class Sandboxes:
         await sandbox.stop_guest()
         await asyncio.to_thread(shutil.rmtree, sandbox.directory, ignore_errors=True)
 
+    async def fail(self, sandbox):
+        """Its VM is gone, its row is not."""
+        sandbox.status = FAILED
+        self.fake.counters.events["sandboxes_failed"] += 1
+        self.fake.kernels.forget(sandbox)
+        await sandbox.stop_guest()
+
     def find(self, request):
         sandbox = self.all.get(request.match_info["id"])
         if sandbox is None:
@@ -219,6 +238,8 @@ class Sandboxes:
             sandbox.hidden_answers -= 1
             self.fake.counters.faults["lost_lease"] += 1
             raise Failure(404, "not found")
+        if self.fake.defects.get("june"):
+            sandbox.used = self.fake.now()  # every request counts
         return sandbox
 
     async def get(self, request):
@@ -233,7 +254,7 @@ class Sandboxes:
     async def delete(self, request):
         sandbox = self.find(request)
         await self.remove(sandbox, "deleted")
-        if self.fake.defects.get("cascade_delete"):
+        if self.fake.defects.get("cascade_delete") and not self.fake.defects.get("june"):
             self.fake.snapshots.delete_of(sandbox.id)
         return web.Response(status=204)
 
@@ -312,6 +333,8 @@ class Sandboxes:
         async with sandbox.moving:
             if sandbox.status != HIBERNATED:
                 return
+            if self.fake.defects.take("wake_fails"):
+                raise Failure(500, "wake resume: snapshot load failed")
             try:
                 await sandbox.start_guest(self.fake, sandbox.images)
             except GuestError as error:
@@ -333,7 +356,8 @@ class Sandboxes:
     async def guest_for(self, request):
         """The same, for commands and files, which a paused sandbox refuses (or, in June, lets wait)."""
         sandbox = await self.use(request)
-        if sandbox.status == PAUSED and not self.fake.defects.get("paused_409"):
+        hangs = self.fake.defects.get("june") or not self.fake.defects.get("paused_409")
+        if sandbox.status == PAUSED and hangs:
             await sandbox.resumed.wait()
         sandbox.check_running()
         return sandbox, sandbox.guest

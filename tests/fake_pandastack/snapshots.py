@@ -87,6 +87,8 @@ class Snapshots:
             refusal = "volumes cannot be attached when restoring from a snapshot; create a fresh sandbox with volumes instead"
             raise Failure(500, refusal)
         snapshot = self.all.get(asked["from_snapshot"])
+        if snapshot is None and self.fake.defects.get("object_store"):
+            raise Failure(500, f"fetch snapshot {asked['from_snapshot']} from gcs: object not found")
         template = asked.get("template", "") or (snapshot.template if snapshot else "")
         if not template:
             raise Failure(500, "template required (either explicit or via snapshot meta)")
@@ -166,6 +168,7 @@ class Snapshots:
         for _ in range(1 if warm else count):
             child = self.child(parent, snapshot, {})
             try:
+                self.check_child(request)
                 await self.fake.sandboxes.bring_up(child, snapshot.directory, snapshot.images if warm else ())
                 children.append(child.id)
             except GuestError:
@@ -176,6 +179,10 @@ class Snapshots:
             snapshot.images = []  # of the disk only
         made = {"parent_id": parent.id, "snapshot_id": snapshot.id, "children": children}
         return answer(made | {"at": time_nanoseconds(time.time_ns())}, 201)
+
+    def check_child(self, request):
+        if self.fake.defects.take("failed_child", request):
+            raise GuestError("snap load: as asked for")
 
     def child(self, parent, snapshot, metadata):
         metadata = by_key(metadata | {"workspace": self.fake.workspace})
@@ -199,6 +206,7 @@ class Snapshots:
                 parent, snapshot, asked.get("metadata", {}) | role | {"fork_index": str(index)}
             )
             try:
+                self.check_child(request)
                 await self.fake.sandboxes.bring_up(child, snapshot.directory, snapshot.images)
                 shown = {"id": child.id, "guest_ip": child.guest_ip, "boot_ms": child.boot_ms}
                 children.append(shown | {"boot_mode": child.boot_mode})

@@ -14,6 +14,7 @@ class Streamed(web.StreamResponse):
         super().__init__(**options)
         self.defects, self.kind = defects, kind
         self.sent = 0
+        self.longest = self.most = None
 
     async def prepare(self, request):
         if self.prepared:

@@ -1,0 +1,35 @@
+import shutil
+import subprocess
+
+import pytest
+import running
+
+
+def can_enter():
+    words = ["bwrap", "--unshare-all", "--unshare-user", "--uid", "0", "--gid", "0", "--cap-add", "ALL"]
+    return subprocess.run([*words, "--ro-bind", "/", "/", "true"], capture_output=True).returncode == 0
+
+
+@pytest.fixture(scope="session")
+def server():
+    if not shutil.which("bwrap") or not can_enter():
+        pytest.skip("bubblewrap cannot make a guest here")
+    with running.Running() as server:
+        yield server
+    assert server.process.returncode == 0
+
+
+@pytest.fixture
+def api(server):
+    """As the server was at its start, but for the counters; sandboxes are removed afterwards."""
+    server.reset()
+    api = running.Api(server.port)
+    yield api
+    server.reset()
+    for sandbox in server.counters()["sandboxes"]:
+        running.Api(server.port).delete("/v1/sandboxes/" + sandbox)
+
+
+@pytest.fixture
+def sandbox(api):
+    return api.create()
