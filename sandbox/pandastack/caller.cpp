@@ -150,7 +150,7 @@ awaitable<std::unique_ptr<Answer>> Caller::open(const Ask& ask) {
       auto wished = repetition.pause_after(error);
       if (!wished) throw;
       pause = *wished;
-      spdlog::info("{}; again in {} ms", error.what(), pause.count());
+      spdlog::debug("{}; again in {} ms", error.what(), pause.count());
     }
     co_await async::sleep_for(pause);
   }

@@ -1,7 +1,8 @@
 #include "sandbox/pandastack/client.hpp"
 
 #include <algorithm>
-#include <stdexcept>
+
+#include "sandbox/pandastack/asks.hpp"
 
 namespace sandbox::pandastack {
 
@@ -16,50 +17,8 @@ constexpr milliseconds kCreateLimit{90'000}, kMemoryLimit{400'000}, kFileLimit{3
 constexpr milliseconds kBeyondCommand{15'000};
 constexpr std::uint64_t kMaxList = 16 << 20;
 
-[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
-
-std::string sandbox_path(const std::string& id, const std::string& rest = {}) {
-  if (id.empty() || id.starts_with('.')) refuse("not the id of a sandbox: " + id);
-  return "/sandboxes/" + percent_encoded(id) + rest;
-}
-
-std::string snapshot_path(const std::string& id) {
-  if (id.empty() || id.starts_with('.')) refuse("not the id of a snapshot: " + id);
-  return "/snapshots/" + percent_encoded(id);
-}
-
-std::string path_query(const std::string& path) {
-  if (!path.starts_with('/')) refuse(path + ": expected an absolute path");
-  return "path=" + percent_encoded(path);
-}
-
 void check_ttl(std::int64_t seconds) {
   if (seconds < 1) refuse("a TTL below one second ends the sandbox at once");
-}
-
-Ask to_get(std::string purpose, std::string path) {
-  Ask ask;
-  ask.purpose = std::move(purpose);
-  ask.method = "GET";
-  ask.path = std::move(path);
-  ask.not_found_again = true;
-  return ask;
-}
-
-Ask to_delete(std::string purpose, std::string path) {
-  Ask ask = to_get(std::move(purpose), std::move(path));
-  ask.method = "DELETE";
-  return ask;
-}
-
-Ask to_post(std::string purpose, std::string path, const json::object& body = {}) {
-  Ask ask;
-  ask.purpose = std::move(purpose);
-  ask.method = "POST";
-  ask.path = std::move(path);
-  ask.headers.emplace_back("Content-Type", "application/json");
-  ask.body = json::serialize(body);
-  return ask;
 }
 
 json::object as_json(const Metadata& metadata) {

@@ -31,15 +31,13 @@ TEST_CASE("what the body of an error says") {
       {R"({"error":null})", R"({"error":null})"},
       {R"({"error":{"error":{"message":"too deep"}}})",
        R"({"error":{"error":{"message":"too deep"}}})"},
-      {"\x1b[31mred\x7f\xff\xc3", " [31mred??"},
+      {"\x1b[31mred\x7f\xff\xc3", "[31mred ??"},
       {R"({"error":"sandbox not running (paused or hibernated) — resume/wake it first"})",
        "sandbox not running (paused or hibernated) — resume/wake it first"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.body);
-    std::string expected = row.message;
-    expected.erase(0, std::min(expected.find_first_not_of(' '), expected.size()));
-    CHECK(message_of(row.body) == expected);
+    CHECK(message_of(row.body) == row.message);
   }
   std::string endless = message_of(std::string(100'000, 'x'));
   CHECK(endless.size() <= 500);
