@@ -85,7 +85,7 @@ std::string RemoteSandbox::description() const {
 }
 
 int RemoteSandbox::last_execution() const {
-  const auto* count = kernel_.greeting().if_contains("execution_count");
+  const auto* count = kernel_.greeting().if_contains("executions");
   bool sound = count && count->is_int64() && count->get_int64() >= 0 &&
                count->get_int64() < std::numeric_limits<int>::max();
   return sound ? static_cast<int>(count->get_int64()) : 0;

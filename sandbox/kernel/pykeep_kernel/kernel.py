@@ -62,7 +62,8 @@ class Kernel:
         import IPython
 
         version = ".".join(map(str, sys.version_info[:3]))
-        self.link.send({"ev": "ready", "python": version, "ipython": IPython.__version__})
+        ready = {"ev": "ready", "python": version, "ipython": IPython.__version__}
+        self.link.send({**ready, "executions": self.shell.execution_count - 1})
 
     def execute(self, frame):
         cell = frame["id"]
