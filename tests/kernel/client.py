@@ -197,7 +197,7 @@ class Kernel:
             readable, _, _ = select.select(list(self._streams), [], [], 0)
             taken = [(self._streams[fd], os.read(fd, 1 << 18)) for fd in readable]
             for piece in taken:
-                _add(pieces, piece)
+                add(pieces, piece)
             if not any(data for _, data in taken):
                 return self._link in ready
 
@@ -229,7 +229,7 @@ class Kernel:
         return data
 
 
-def _add(pieces, piece):
+def add(pieces, piece):
     """How a stream was cut up on its way says nothing: what is adjacent becomes one piece."""
     kind, data = piece
     if data and pieces and pieces[-1][0] == kind:

@@ -5,10 +5,16 @@ it lacks (pandas, matplotlib, ...) is skipped, with its name.
 """
 
 import functools
+import os
 import subprocess
 
 import client
+import guest
 import pytest
+
+THROUGH_RELAY = os.environ.get("PYKEEP_TEST_THROUGH") == "relay"
+if THROUGH_RELAY:
+    client.Kernel = guest.Kernel
 
 
 @functools.cache
@@ -19,9 +25,14 @@ def has(module):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "needs(*modules): skipped if the kernel's Python lacks them")
+    config.addinivalue_line(
+        "markers", "own_link: about descriptor 3 as the server's own; not through a relay"
+    )
 
 
 def pytest_runtest_setup(item):
+    if THROUGH_RELAY and item.get_closest_marker("own_link"):
+        pytest.skip("about a link without a relay")
     for mark in item.iter_markers("needs"):
         for module in mark.args:
             if not has(module):

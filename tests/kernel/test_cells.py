@@ -3,6 +3,7 @@
 import time
 
 import client
+import pytest
 
 
 def test_says_what_it_runs_with(fresh):
@@ -64,6 +65,7 @@ def test_underscore_is_the_last_result_unless_assigned(fresh):
     assert fresh.run("_").result == "'mine'"
 
 
+@pytest.mark.own_link
 def test_a_small_cell_costs_little(kernel):
     kernel.run("1+1")
     best = min(_round(kernel) for _ in range(5))
@@ -82,6 +84,7 @@ def test_modules_in_the_workspace_can_be_imported(kernel):
     assert kernel.run("import helper_module; helper_module.value").result == "5"
 
 
+@pytest.mark.own_link
 def test_end_of_the_link_ends_the_kernel():
     kernel = client.Kernel()
     kernel._link.close()

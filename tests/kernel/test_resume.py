@@ -17,6 +17,7 @@ def shared():
     kernel.close()
 
 
+@pytest.mark.own_link
 def test_nothing_of_the_warming_shows(kernel):
     first = kernel.run("_, __, Out, len(In), [name for name in dir() if not name.startswith('_')]")
     assert first.started["execution_count"] == 1
@@ -27,6 +28,7 @@ def test_nothing_of_the_warming_shows(kernel):
     assert kernel.run("import sys, linecache; hasattr(sys, 'last_value')").result == "False"
 
 
+@pytest.mark.own_link
 def test_an_idle_kernel_holds_nothing_that_cannot_be_frozen(kernel):
     listing = kernel.run(
         "import os, threading\n"

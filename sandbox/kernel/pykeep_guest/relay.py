@@ -345,6 +345,7 @@ class Relay:
         if header.get("op") in ("execute", "resumed"):
             self._set_busy(True)
         if header.get("op") == "execute":
+            self._link.drain()
             self._records.add("sent", number=number)
         self._link.send(frame)
 
