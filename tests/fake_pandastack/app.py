@@ -61,6 +61,15 @@ class Fake:
             "processes": sum(len(guest.processes()) for guest in guests),
         }
 
+    async def reset(self):
+        self.defects.reset()
+        sandboxes = list(self.sandboxes.all.values())
+        await asyncio.gather(*[self.sandboxes.remove(sandbox, "ended") for sandbox in sandboxes])
+        for snapshot in list(self.snapshots.all.values()):
+            self.snapshots.remove(snapshot, "ended")
+        self.catalogue.volumes.clear()
+        self.counters.clear()
+
     async def agent_restart(self):
         """The agent's memory is gone; sandboxes fail, persistent ones are hibernated."""
         self.counters.faults["agent_restart"] += 1
@@ -105,8 +114,7 @@ class Fake:
     async def stop(self):
         self.reaper.cancel()
         self.listener.close()
-        for sandbox in list(self.sandboxes.all.values()):
-            await self.sandboxes.remove(sandbox, "ended")
+        await self.reset()
         await self.runner.cleanup()
 
     # ---- every request ----

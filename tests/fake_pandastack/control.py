@@ -23,6 +23,7 @@ class Control:
         router.add_post("/_fake/tick", self.tick)
         router.add_post("/_fake/expire", self.expire)
         router.add_post("/_fake/agent-restart", self.agent_restart)
+        router.add_post("/_fake/reset", self.reset)
 
     async def body(self, request):
         return await request.json() if request.can_read_body else {}
@@ -58,4 +59,8 @@ class Control:
 
     async def agent_restart(self, request):
         await self.fake.agent_restart()
+        return web.json_response(self.fake.now_there())
+
+    async def reset(self, request):
+        await self.fake.reset()
         return web.json_response(self.fake.now_there())

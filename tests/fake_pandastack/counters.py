@@ -6,6 +6,9 @@ from collections import Counter
 
 class Counters:
     def __init__(self):
+        self.clear()
+
+    def clear(self):
         self.requests = Counter()  # by "POST /v1/sandboxes/{id}/exec"
         self.answers = Counter()  # by status
         self.faults = Counter()  # by name: what defects did

@@ -120,7 +120,7 @@ class Defects:
             raise Unknown(f"no defect {name!r}; see tests/fake_pandastack/README.md")
 
     def set_counted(self, name, value):
-        if not value and value != 0:
+        if value is None or value is False or (value == 0 and name in COUNTED):
             self.counted.pop(name, None)
             return
         entry = {"times": 1, "value": 0, "only": "*"}

@@ -146,6 +146,7 @@ class Kernels:
             self.fake.counters.events["cells"] += 1
             if self.fake.defects.take("kill_kernel", request):
                 kernel.process.kill(signal.SIGKILL)
+                await kernel.process.exit_code()
             line = await kernel.ask(asked["code"], limit)
         return answer(self.shown_result(line, int((time.monotonic() - start) * 1000)))
 

@@ -10,8 +10,15 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 TOKEN = "pds_local_dev_token"
 LIMIT = 60  # seconds, for every wait
+
+needs_packages = pytest.mark.skipif("PYKEEP_TEMPLATE" not in os.environ, reason="PYKEEP_TEMPLATE is not set")
+needs_images = pytest.mark.skipif(
+    "PYKEEP_IMAGE_TOOL" not in os.environ, reason="PYKEEP_IMAGE_TOOL is not set"
+)
 
 
 @dataclass
@@ -103,7 +110,8 @@ class Running:
         return answer.body
 
     def reset(self):
-        return self.set(reset=True)
+        """As at the start."""
+        assert self.control.post("/_fake/reset").status == 200
 
     def counters(self):
         return self.control.get("/_fake/counters").body

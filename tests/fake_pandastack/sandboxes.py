@@ -274,7 +274,7 @@ class Sandboxes:
         return answer({"ttl_seconds": sandbox.ttl, "persistent": sandbox.persistent, "idle_seconds": idle})
 
     async def set_lifecycle(self, request):
-        sandbox = self.find(request)
+        sandbox = await self.use(request)
         asked = await struct(request, "lifecycleReq", {"ttl_seconds": int, "persistent": bool})
         if asked.get("ttl_seconds", 0) < 0:
             raise Failure(400, "ttl_seconds must be non-negative")
@@ -286,6 +286,7 @@ class Sandboxes:
 
     async def pause(self, request):
         sandbox = self.find(request)
+        sandbox.used = self.fake.now()
         async with sandbox.moving:
             if sandbox.status != RUNNING:
                 raise Failure(500, "sandbox not found or not running")
@@ -296,6 +297,7 @@ class Sandboxes:
 
     async def resume(self, request):
         sandbox = self.find(request)
+        sandbox.used = self.fake.now()
         async with sandbox.moving:
             if sandbox.status not in (PAUSED, RUNNING):
                 raise Failure(500, "sandbox not found")
@@ -358,6 +360,7 @@ class Sandboxes:
         sandbox = await self.use(request)
         hangs = self.fake.defects.get("june") or not self.fake.defects.get("paused_409")
         if sandbox.status == PAUSED and hangs:
+            await request.read()
             await sandbox.resumed.wait()
         sandbox.check_running()
         return sandbox, sandbox.guest

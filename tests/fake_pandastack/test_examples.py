@@ -102,6 +102,7 @@ RUNS = [
 RUNS += ["16-run-error", "17-run-syntax-error", "18-run-system-exit"]
 
 
+@running.needs_packages
 def test_runs(api):
     """In one session, which goes on whatever the cell did."""
     sessions = api.create() + "/repl/sessions"
@@ -124,6 +125,7 @@ FAILURES = {
 }
 
 
+@running.needs_packages
 def test_failing_runs(server, api, sandbox):
     failures = {case["when"]: case for case in cases("19-run-failures.json")}
     sessions = sandbox + "/repl/sessions"
