@@ -39,6 +39,10 @@ awaitable<std::optional<std::string>> Call::read() {
   co_return out;
 }
 
+void Call::give_up() {
+  if (!end_) transfers->give_up(id);
+}
+
 void Call::fail() const {
   std::string text = request_.purpose + ": " + end_->why;
   if (end_->sent) text += ". It may have been done all the same";

@@ -41,6 +41,7 @@ class Call {
   awaitable<void> wait_for_head();
   awaitable<std::optional<std::string>> read();
   const Head& head() const { return *head_; }
+  void give_up();  // nobody reads it any more
 
   // Set by Transfers: its name there, and where to say what was read.
   std::uint64_t id = 0;

@@ -37,7 +37,7 @@ const std::string* Head::find(std::string_view lower_case_name) const {
 
 Answer::Answer(std::shared_ptr<Call> call) : call_(std::move(call)) {}
 
-Answer::~Answer() { call_->transfers->give_up(call_->id); }
+Answer::~Answer() { call_->give_up(); }
 
 const Head& Answer::head() const { return call_->head(); }
 

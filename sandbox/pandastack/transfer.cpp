@@ -12,6 +12,7 @@ namespace sandbox::pandastack {
 namespace {
 
 constexpr std::size_t kMaxHead = 64 << 10;
+constexpr long kLongest = 24L * 3600 * 1000;  // a day: libcurl takes no more than an int
 constexpr long kChunk = 128 << 10;
 // Below the 60 s after which the load balancers of clouds drop a connection that is idle: one that
 // they are about to drop must not get a request that cannot be repeated.
@@ -105,7 +106,7 @@ void Transfer::set_request() {
   }
   if (request.method == "HEAD") set(CURLOPT_NOBODY, 1L);
   set(CURLOPT_CUSTOMREQUEST, request.method.c_str());
-  set(CURLOPT_TIMEOUT_MS, std::max(1L, static_cast<long>(request.limit.count())));
+  set(CURLOPT_TIMEOUT_MS, std::clamp(static_cast<long>(request.limit.count()), 1L, kLongest));
   if (request.silence.count() > 0) {
     set(CURLOPT_LOW_SPEED_LIMIT, 1L);
     set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(request.silence.count()));
@@ -123,15 +124,15 @@ void Transfer::add_header(const std::string& line) {
   headers_ = longer;
 }
 
-std::size_t Transfer::header(char* data, std::size_t, std::size_t size, void* self) {
+std::size_t Transfer::header(char* data, std::size_t, std::size_t size, void* self) noexcept {
   return static_cast<Transfer*>(self)->on_header({data, size});
 }
 
-std::size_t Transfer::body(char* data, std::size_t, std::size_t size, void* self) {
+std::size_t Transfer::body(char* data, std::size_t, std::size_t size, void* self) noexcept {
   return static_cast<Transfer*>(self)->on_body({data, size});
 }
 
-int Transfer::before_request(void* self, char*, char*, int, int) {
+int Transfer::before_request(void* self, char*, char*, int, int) noexcept {
   return static_cast<Transfer*>(self)->may_send() ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }
 

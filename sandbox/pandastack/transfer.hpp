@@ -40,9 +40,10 @@ class Transfer {
   std::size_t on_header(std::string_view line);
   std::size_t on_body(std::string_view bytes);
   bool may_send();
-  static std::size_t header(char* data, std::size_t one, std::size_t size, void* self);
-  static std::size_t body(char* data, std::size_t one, std::size_t size, void* self);
-  static int before_request(void* self, char*, char*, int, int);
+  // What libcurl calls: no exception passes through C.
+  static std::size_t header(char* data, std::size_t one, std::size_t size, void* self) noexcept;
+  static std::size_t body(char* data, std::size_t one, std::size_t size, void* self) noexcept;
+  static int before_request(void* self, char*, char*, int, int) noexcept;
 
   const std::shared_ptr<Call> call_;
   CURL* const easy_;
