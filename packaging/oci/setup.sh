@@ -1,9 +1,14 @@
 #!/bin/sh
-# setup.sh DEB [TEMPLATE_OPTION...]: makes a plain Debian or Ubuntu root the image's. Run inside it, as root, by
-# build.sh and by the Dockerfile.
+# setup.sh FOLDER: makes a plain Debian or Ubuntu root the image's, of the .deb in FOLDER and, if they are there, its
+# requirements.txt and ca.crt. Run inside that root, as root, by build.sh and by the Dockerfile.
 set -eu
+folder=$1
+set -- "$folder"/pykeep*.deb
 deb=$1
-shift
+set --
+[ ! -e "$folder/requirements.txt" ] || set -- --requirements "$folder/requirements.txt"
+# Behind a proxy that opens TLS pip needs that one's certificate; it reads either variable, the second one first.
+[ ! -e "$folder/ca.crt" ] || export PIP_CERT="$folder/ca.crt" REQUESTS_CA_BUNDLE="$folder/ca.crt"
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
 apt-get install -y -qq --no-install-recommends "$deb" fonts-wqy-microhei fonts-symbola libcurl4 ca-certificates

@@ -7,8 +7,10 @@ sources=$(mktemp)
 trap 'rm -f "$sources"' EXIT
 packaging/oci/apt_sources.sh >"$sources"
 rm -rf "$directory"
+# shellcheck source=/dev/null
+codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
 depends="bubblewrap python3 python3-venv fonts-dejavu-core"
 mmdebstrap --quiet --variant=apt --skip=cleanup/apt \
   --customize-hook="chroot \"\$1\" apt-get install -qq -y --download-only --no-install-recommends $depends" \
-  "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$directory" "$sources"
+  "$codename" "$directory" "$sources"
 touch "$directory/complete"
