@@ -10,7 +10,7 @@ install(FILES README.md CHANGELOG.md SECURITY.md DESTINATION ${documentation} CO
 install(FILES LICENSE DESTINATION ${documentation} RENAME copyright COMPONENT program)
 install(FILES ${documents} DESTINATION ${documentation}/docs COMPONENT program)
 install(DIRECTORY docs/images DESTINATION ${documentation}/docs COMPONENT program)
-install(FILES packaging/pykeep.service packaging/nginx.conf packaging/Caddyfile
+install(FILES packaging/pykeep.service packaging/nginx.conf packaging/Caddyfile packaging/oci/seccomp.json
   DESTINATION ${documentation}/packaging COMPONENT program)
 
 file(READ packaging/pykeep.service unit)
