@@ -54,9 +54,9 @@ def bare(tmp_path) -> dict:
     return {"HOME": str(home), "PATH": "/usr/bin:/bin"}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def empty_root(tmp_path_factory):
-    """An own copy of build/empty-root, which its tests may change."""
+    """A file's own copy of build/empty-root, which its tests may change."""
     if os.geteuid() != 0:
         pytest.skip("only root can make another root directory")
     made = ROOT / "build" / "empty-root"

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 
 from conftest import in_root, main_job
@@ -27,6 +28,14 @@ def files(root) -> set:
         inside = os.path.relpath(folder, root)
         found |= {os.path.normpath(os.path.join(inside, name)) for name in names + others}
     return {path for path in found if not KEPT_BY_APT.match(path)}
+
+
+def test_without_bubblewrap_it_says_what_is_missing(dist, empty_root):
+    subprocess.run(["dpkg-deb", "-x", dist("pykeep_*_amd64.deb"), empty_root / "tmp/pykeep"], check=True)
+    command = in_root(empty_root, "/tmp/pykeep/usr/bin/pykeep", "run", "-c", "1")
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert done.returncode != 0 and "apt-get install bubblewrap" in done.stdout + done.stderr
+    shutil.rmtree(empty_root / "tmp/pykeep")
 
 
 def test_installed_used_and_removed(dist, empty_root, template):
