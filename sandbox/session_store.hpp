@@ -6,6 +6,7 @@
 //   <root>/sessions/<id>/lock           flock'ed by the process that runs the session
 //   <root>/sessions/<id>/workspace/     the session's files
 //   <root>/sessions/<id>/image.<n>/     its frozen kernel, if the record names it
+//   <root>/sessions/<id>/history.jsonl  what was executed (history_file.hpp); may be absent
 //
 // Everything below root is 0700: a session id is a secret. Crash-safe: a record is written aside,
 // synced and renamed; a directory without a readable record is an unfinished one and is swept, and
@@ -64,6 +65,7 @@ class SessionLease {
   SessionRecord record;
   std::filesystem::path directory;
   std::filesystem::path workspace() const { return directory / "workspace"; }
+  std::filesystem::path history() const { return directory / "history.jsonl"; }
   std::filesystem::path image(int number) const {
     return directory / ("image." + std::to_string(number));
   }
@@ -101,6 +103,11 @@ class SessionStore {
 
   // The principal's sessions on disk, newest use first, whoever runs them; without one, all.
   std::vector<SessionRecord> list(const std::optional<std::string>& principal) const;
+
+  // Where the history of a session is, whoever runs it.
+  std::filesystem::path history_of(const std::string& id) const {
+    return root_ / "sessions" / id / "history.jsonl";
+  }
 
   // Deletes sessions that nobody runs and that were last used before `oldest`, then the least
   // recently used ones until their files take at most `cap` bytes. Returns how many went.

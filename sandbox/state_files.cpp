@@ -88,11 +88,15 @@ bool try_lock(int fd, bool shared) {
   return false;
 }
 
-void write_json(const fs::path& path, const json::value& value) {
+void write_whole(const fs::path& path, const std::string& text) {
   fs::path aside = path;
   aside += ".new";
-  write_synced(aside, json::serialize(value) + "\n");
+  write_synced(aside, text);
   if (rename(aside.c_str(), path.c_str()) != 0) fail_on("write", path, errno);
+}
+
+void write_json(const fs::path& path, const json::value& value) {
+  write_whole(path, json::serialize(value) + "\n");
 }
 
 std::optional<json::value> read_json(const fs::path& path) {

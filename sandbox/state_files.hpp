@@ -25,6 +25,7 @@ int open_lock(const std::filesystem::path& directory);
 bool try_lock(int fd, bool shared = false);
 
 // Written aside, synced and renamed: the old content stands until the new one is whole.
+void write_whole(const std::filesystem::path& path, const std::string& text);
 void write_json(const std::filesystem::path& path, const boost::json::value& value);
 // nullopt for anything that is not JSON of a record's size.
 std::optional<boost::json::value> read_json(const std::filesystem::path& path);

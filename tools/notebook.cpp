@@ -14,7 +14,8 @@ using Status = Execution::Status;
 
 namespace {
 
-constexpr std::size_t kNote = 200;  // the most that fit() adds to a cell
+constexpr std::size_t kNote = 200;      // the most that fit() adds to a cell
+constexpr std::size_t kJsonDepth = 32;  // of a display; deeper it stays text
 
 json::object stream(const char* name, std::string text) {
   json::object output;
@@ -40,7 +41,9 @@ json::value mime_value(std::string_view mime, const json::value& value) {
   const json::string& text = value.get_string();
   if (mime != "application/json" && !mime.ends_with("+json")) return value;
   boost::system::error_code malformed;
-  json::value parsed = json::parse(text, malformed);
+  json::parse_options options;
+  options.max_depth = kJsonDepth;
+  json::value parsed = json::parse(text, malformed, {}, options);
   return malformed ? value : parsed;
 }
 
@@ -134,10 +137,10 @@ int number_of(const json::object& cell) {
 }
 
 // What comes first stays, as far as there is room; `left` is what is then left of that.
-void keep_outputs(json::object& cell, std::size_t& left) {
+void keep_outputs(json::array& outputs, std::size_t& left) {
   json::array kept;
   std::size_t missing = 0;
-  for (json::value& output : cell["outputs"].as_array()) {
+  for (json::value& output : outputs) {
     std::size_t size = cost(output);
     if (size > left) {
       ++missing;
@@ -148,26 +151,34 @@ void keep_outputs(json::object& cell, std::size_t& left) {
   }
   if (missing > 0)
     kept.push_back(note(std::to_string(missing) + " outputs left out: it would be too large"));
-  cell["outputs"] = std::move(kept);
+  outputs = std::move(kept);
+}
+
+// Null: a cell of text.
+json::array* outputs_of(json::object& cell) {
+  json::value* outputs = cell.if_contains("outputs");
+  return outputs ? outputs->if_array() : nullptr;
 }
 
 bool is_cell(const json::value& value) {
   const json::object* cell = value.if_object();
   if (!cell) return false;
-  for (auto [name, kind] : {std::pair("source", json::kind::string),
-                            std::pair("outputs", json::kind::array),
-                            std::pair("metadata", json::kind::object)}) {
+  auto has = [&](const char* name, json::kind kind) {
     const json::value* member = cell->if_contains(name);
-    if (!member || member->kind() != kind) return false;
-  }
-  return true;
+    return member && member->kind() == kind;
+  };
+  bool is_code = has("outputs", json::kind::array) && number_of(*cell) > 0;
+  return has("source", json::kind::string) && has("metadata", json::kind::object) &&
+         (is_code || !cell->contains("outputs"));
 }
 
 Cells read_cells(const std::filesystem::path& history) {
   Cells cells;
+  json::parse_options options;
+  options.max_depth = 2 * kJsonDepth;
   for (const std::string& line : sandbox::read_history(history)) {
     boost::system::error_code malformed;
-    json::value value = json::parse(line, malformed);
+    json::value value = json::parse(line, malformed, {}, options);
     if (!malformed && is_cell(value)) cells.push_back(std::move(value.get_object()));
   }
   return cells;
@@ -180,7 +191,8 @@ json::object notebook_cell(const Execution& execution, int number, std::size_t b
   auto add = [&](const auto& what) { outputs.push_back(as_output(what, number)); };
   for (const auto& output : execution.background) std::visit(add, output.what);
   for (const auto& output : execution.outputs) std::visit(add, output.what);
-  if (std::string ending = how_it_ended(execution); !ending.empty()) outputs.push_back(note(ending));
+  if (std::string ending = how_it_ended(execution); !ending.empty())
+    outputs.push_back(note(ending));
   json::object metadata;
   if (auto tagged = tags(execution); !tagged.empty()) metadata["tags"] = std::move(tagged);
   json::object cell;
@@ -188,25 +200,26 @@ json::object notebook_cell(const Execution& execution, int number, std::size_t b
   cell["execution_count"] = number;
   cell["metadata"] = std::move(metadata);
   cell["source"] = valid_utf8(execution.code);
+  keep_outputs(outputs, bytes);
   cell["outputs"] = std::move(outputs);
-  keep_outputs(cell, bytes);
   return cell;
 }
 
 void fit(Cells& cells, std::size_t bytes) {
   std::vector<std::size_t> bare;  // what each takes without its outputs
   for (json::object& cell : cells) {
-    json::value outputs = std::exchange(cell["outputs"], json::array());
+    json::array* outputs = outputs_of(cell);
+    json::array aside = outputs ? std::exchange(*outputs, json::array()) : json::array();
     bare.push_back(cost(cell) + kNote);
-    cell["outputs"] = std::move(outputs);
+    if (outputs) *outputs = std::move(aside);
   }
   std::size_t left = bytes, first = cells.size();
   while (first > 0 && bare[first - 1] <= left) left -= bare[--first];
-  for (std::size_t i = cells.size(); i > first; --i) keep_outputs(cells[i - 1], left);
+  for (std::size_t i = cells.size(); i > first; --i)
+    if (json::array* outputs = outputs_of(cells[i - 1])) keep_outputs(*outputs, left);
   if (first == 0) return;
   cells.erase(cells.begin(), cells.begin() + static_cast<std::ptrdiff_t>(first));
-  std::string what = first == 1 ? "The oldest execution is" : "The oldest " + with_thousands(first) + " executions are";
-  cells.insert(cells.begin(), markdown(what + " left out: it would be too large."));
+  cells.insert(cells.begin(), markdown("Older executions are left out: it would be too large."));
 }
 
 Cells with_breaks(Cells cells) {
@@ -241,7 +254,8 @@ std::string notebook(Cells cells) {
 std::string exported(const std::filesystem::path& history, ExportFormat format, std::size_t bytes) {
   Cells cells = read_cells(history);
   if (format == ExportFormat::script)
-    for (json::object& cell : cells) cell["outputs"] = json::array();
+    for (json::object& cell : cells)
+      if (json::array* outputs = outputs_of(cell)) outputs->clear();
   fit(cells, bytes);
   return format == ExportFormat::notebook ? notebook(std::move(cells)) : script(std::move(cells));
 }

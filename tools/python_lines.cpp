@@ -63,12 +63,14 @@ class Scanner {
 };
 
 constexpr std::string_view kKeywords[] = {
-    "and",    "as",     "assert", "async",  "await",    "break", "case",  "class", "continue",
-    "def",    "del",    "elif",   "else",   "except",   "for",   "from",  "global", "if",
-    "import", "in",     "is",     "lambda", "match",    "not",   "or",    "pass",  "raise",
-    "return", "try",    "type",   "while",  "with",     "yield", "nonlocal", "finally"};
+    "and",    "as",  "assert", "async",  "await",  "break", "case",     "class",  "continue",
+    "def",    "del", "elif",   "else",   "except", "for",   "from",     "global", "if",
+    "import", "in",  "is",     "lambda", "match",  "not",   "or",       "pass",   "raise",
+    "return", "try", "type",   "while",  "with",   "yield", "nonlocal", "finally"};
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80); }
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80);
+}
 
 std::string_view first_word(std::string_view text) {
   auto end = std::find_if_not(text.begin(), text.end(), is_word);
@@ -114,7 +116,9 @@ bool is_ipython(const PythonLine& line) {
   std::string_view code = trimmed(line.code);
   if (code.empty()) return false;
   if (std::string_view("%!?,;/").find(code.front()) != std::string_view::npos) return true;
-  return code.ends_with('?') || assigns_a_command(code) || is_automagic(code);
+  // A __future__ import has to be the first statement of a file.
+  return code.ends_with('?') || code.starts_with("from __future__") || assigns_a_command(code) ||
+         is_automagic(code);
 }
 
 }  // namespace
@@ -130,7 +134,7 @@ bool needs_ipython(const std::vector<PythonLine>& lines) {
       if (is_ipython(line)) return true;
       std::size_t indent = line.text.find_first_not_of(" \t\f");
       if (indent <= function) function = std::string_view::npos;
-      bool defines = has_word(first_word(code), "def") || code.starts_with("async def");
+      bool defines = first_word(code) == "def" || code.starts_with("async def");
       if (defines && function == std::string_view::npos) {
         function = indent;
         continue;

@@ -33,6 +33,10 @@ std::optional<std::string> percent_decoded(std::string_view text) {
   return out;
 }
 
+std::string_view file_name(ExportFormat format) {
+  return format == ExportFormat::notebook ? "notebook.ipynb" : "script.py";
+}
+
 }  // namespace
 
 std::string file_uri(const std::string& session, const std::string& path) {
@@ -53,6 +57,10 @@ std::string execution_uri(const std::string& session, int number) {
   return std::string(kPrefix) + session + "/executions/" + std::to_string(number);
 }
 
+std::string export_uri(const std::string& session, ExportFormat format) {
+  return std::string(kPrefix) + session + "/" + std::string(file_name(format));
+}
+
 std::optional<ResourceUri> parse_resource_uri(std::string_view uri) {
   if (!uri.starts_with(kPrefix)) return std::nullopt;
   uri.remove_prefix(kPrefix.size());
@@ -65,6 +73,11 @@ std::optional<ResourceUri> parse_resource_uri(std::string_view uri) {
     auto path = percent_decoded(uri.substr(6));
     if (!path || path->empty()) return std::nullopt;
     parsed.file = std::move(*path);
+    return parsed;
+  }
+  for (ExportFormat format : {ExportFormat::notebook, ExportFormat::script}) {
+    if (uri != file_name(format)) continue;
+    parsed.whole = format;
     return parsed;
   }
   constexpr std::string_view kExecutions = "executions/";

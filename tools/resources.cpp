@@ -16,7 +16,8 @@ namespace {
 // JSON escapes it.
 constexpr std::size_t kMaxBinary = 700'000;
 constexpr std::size_t kMaxText = 450'000;
-constexpr std::size_t kMaxCode = 100'000;  // of an execution's text; longer code is cut
+constexpr std::size_t kMaxExport = 900'000;  // of a notebook or script, as JSON
+constexpr std::size_t kMaxCode = 100'000;    // of an execution's text; longer code is cut
 
 std::string_view mime_of(std::string_view path, bool readable) {
   static constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
@@ -113,9 +114,23 @@ std::vector<mcp::ResourceTemplate> SessionResources::templates() const {
   executions.description =
       "Code and typed outputs (text, HTML, JSON, markdown, SVG) of In[n] of a session.";
   executions.mimeType = "application/json";
+  mcp::ResourceTemplate notebook;
+  notebook.uriTemplate = "pykeep://sessions/{session}/notebook.ipynb";
+  notebook.name = "session-notebook";
+  notebook.title = "Session as a notebook";
+  notebook.description = "All executions of a session, with text and charts, for Jupyter.";
+  notebook.mimeType = std::string(mime_of(notebook.uriTemplate, true));
+  mcp::ResourceTemplate script;
+  script.uriTemplate = "pykeep://sessions/{session}/script.py";
+  script.name = "session-script";
+  script.title = "Session as a script";
+  script.description = "The code of all executions of a session, to be run again.";
+  script.mimeType = std::string(mime_of(script.uriTemplate, true));
   std::vector<mcp::ResourceTemplate> all;
   all.push_back(std::move(files));
   all.push_back(std::move(executions));
+  all.push_back(std::move(notebook));
+  all.push_back(std::move(script));
   return all;
 }
 
@@ -132,6 +147,14 @@ awaitable<mcp::ReadResourceResult> SessionResources::read(mcp::Call& call, std::
     contents.uri = std::move(uri);
     contents.mimeType = "application/json";
     contents.text = execution_text(*run->execution);
+    result.contents.push_back(std::move(contents));
+    co_return result;
+  }
+  if (parsed->whole) {
+    mcp::ResourceContents contents;
+    contents.mimeType = std::string(mime_of(uri, true));
+    contents.uri = std::move(uri);
+    contents.text = co_await session->executed().exported(*parsed->whole, kMaxExport);
     result.contents.push_back(std::move(contents));
     co_return result;
   }

@@ -5,8 +5,9 @@
 
 namespace tools {
 
-// Files of a workspace and outputs of an execution as MCP resources (resource_uri.hpp has the
-// URIs). Only templates are listed: a principal's sessions are nobody else's business.
+// Files of a workspace, outputs of an execution, and a session's whole history as a notebook or a
+// script, as MCP resources (resource_uri.hpp has the URIs). Only templates are listed: a
+// principal's sessions are nobody else's business.
 class SessionResources final : public mcp::Resources {
  public:
   explicit SessionResources(Sessions& sessions) : sessions_(sessions) {}

@@ -20,8 +20,7 @@ constexpr const char* kIPython =
 
 std::string comment(std::string_view text) {
   std::string out;
-  for (const PythonLine& line : python_lines(text))
-    out += "# " + std::string(line.text) + "\n";
+  for (const PythonLine& line : python_lines(text)) out += "# " + std::string(line.text) + "\n";
   return out;
 }
 

@@ -62,6 +62,7 @@ Session::Session(SessionServices services, sandbox::SandboxSpec spec, sandbox::S
       spec_(std::move(spec)),
       lease_(std::move(lease)),
       images_(services_.pool, services_.store, lease_, services_.checkpoints),
+      executed_(services_.executor, services_.pool, lease_.history()),
       turn_(services_.executor),
       tasks_(services_.executor, log_defect) {
   spec_.name = lease_.record.id;
@@ -176,6 +177,7 @@ void Session::finish(Run& run) {
     last_execution_ = last_with(execution);
     images_.worked(execution.ended - execution.started);
     not_hibernated_.clear();
+    tasks_.spawn(executed_.add(run.execution, last_execution_));
   }
   bool lost = !execution.kept && execution.generation == lease_.record.generation;
   if (lost && execution.unreachable)

@@ -12,6 +12,7 @@
 #include "sandbox/sandbox.hpp"
 #include "sandbox/session_store.hpp"
 #include "tools/observer.hpp"
+#include "tools/session_history.hpp"
 #include "tools/session_images.hpp"
 
 namespace tools {
@@ -89,6 +90,8 @@ class Session {
   std::size_t waiting() const { return waiting_; }
   // All that are still remembered, oldest first; bounded in number and bytes.
   const std::deque<std::shared_ptr<Run>>& history() const { return history_; }
+  // On disk, with those that earlier kernels and processes ran.
+  SessionHistory& executed() { return executed_; }
 
   // Gives a cell that waits for input its answer; nothing happens to one that does not wait.
   awaitable<void> answer(Execution& execution, std::optional<std::string> value);
@@ -151,6 +154,7 @@ class Session {
   sandbox::SandboxSpec spec_;
   sandbox::SessionLease lease_;
   SessionImages images_;
+  SessionHistory executed_;
   std::shared_ptr<sandbox::Files> cold_files_;
   std::shared_ptr<sandbox::Sandbox> sandbox_;  // shared with file operations that are under way
   async::Turn turn_;

@@ -42,16 +42,20 @@ awaitable<std::string> SessionHistory::exported(ExportFormat format, std::size_t
   co_return co_await async::on_pool(pool_, work);
 }
 
-awaitable<void> SessionHistory::copy_to(std::filesystem::path file) {
+awaitable<std::uint64_t> SessionHistory::copy_to(std::filesystem::path file) {
   auto turn = co_await turn_.take();
-  auto work = [this, &file] { sandbox::copy_history(file_, file); };
-  co_await async::on_pool(pool_, work);
+  auto work = [this, &file] { return sandbox::copy_history(file_, file); };
+  co_return co_await async::on_pool(pool_, work);
 }
 
 awaitable<void> SessionHistory::copy_from(std::filesystem::path file) {
   auto turn = co_await turn_.take();
   auto work = [this, &file] { sandbox::copy_history(file, file_); };
-  co_await async::on_pool(pool_, work);
+  try {
+    co_await async::on_pool(pool_, work);
+  } catch (const sandbox::StoreError& failure) {
+    spdlog::warn("a session's history is not its snapshot's: {}", failure.what());
+  }
 }
 
 }  // namespace tools

@@ -27,8 +27,9 @@ class SessionHistory {
 
   awaitable<std::string> exported(ExportFormat format, std::size_t bytes);
 
-  // To and from a snapshot's file. Throw StoreError.
-  awaitable<void> copy_to(std::filesystem::path file);
+  // Into a snapshot; returns its size. Throws StoreError.
+  awaitable<std::uint64_t> copy_to(std::filesystem::path file);
+  // Becomes that of a snapshot. What cannot be read or written is logged.
   awaitable<void> copy_from(std::filesystem::path file);
 
  private:

@@ -89,11 +89,13 @@ awaitable<Sessions::Taken> Sessions::snapshot(std::shared_ptr<Session> session, 
     options.allow_lost = allow_lost;
     std::filesystem::path image = draft->image();
     frozen = co_await kernel->freeze(std::move(image), options);
-    auto finish = [this, &draft, &frozen, &session] {
+    auto history = draft->history();
+    auto history_bytes = co_await session->executed().copy_to(std::move(history));
+    auto finish = [this, &draft, &frozen, &session, history_bytes] {
       auto files = sandbox::copy_tree(session->workspace(), draft->workspace(), snapshots_.room());
       draft->record.execution = session->last_execution();
       draft->record.image_bytes = frozen.bytes;
-      draft->record.file_bytes = files.bytes;
+      draft->record.file_bytes = files.bytes + history_bytes;
       draft->record.lost = bounded(frozen.lost, files.skipped);
       draft->record.seal = sandbox::fingerprint(draft->image());
       snapshots_.commit(*draft);
@@ -166,6 +168,8 @@ awaitable<Sessions::Restored> Sessions::restore(std::string principal, std::stri
   std::exception_ptr failure;
   try {
     co_await session.become(std::move(image), why, held.record.execution, std::move(fill));
+    auto history = held.history();
+    co_await session.executed().copy_from(std::move(history));
   } catch (...) {
     failure = std::current_exception();
   }
