@@ -22,7 +22,8 @@ cp "$deb" "$scratch/setup/pykeep.deb"
 [[ -z $requirements ]] || cp "$requirements" "$scratch/setup/requirements.txt"
 # shellcheck source=/dev/null
 codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
-mmdebstrap --quiet --variant=apt --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
+mmdebstrap --quiet --variant=apt --dpkgopt=force-unsafe-io --dpkgopt='path-exclude=/usr/share/man/*' \
+  --dpkgopt='path-exclude=/usr/share/locale/*' \
   --customize-hook="copy-in $scratch/setup /" \
   --customize-hook="chroot \"\$1\" sh /setup/setup.sh /setup >&2" \
   --customize-hook="rm -r \"\$1/setup\"" \

@@ -10,7 +10,7 @@ rm -rf "$directory"
 # shellcheck source=/dev/null
 codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
 depends="bubblewrap python3 python3-venv fonts-dejavu-core"
-mmdebstrap --quiet --variant=apt --skip=cleanup/apt \
+mmdebstrap --quiet --variant=apt --dpkgopt=force-unsafe-io --skip=cleanup/apt \
   --customize-hook="chroot \"\$1\" apt-get install -qq -y --download-only --no-install-recommends $depends" \
   "$codename" "$directory" "$sources"
 touch "$directory/complete"
