@@ -3,6 +3,7 @@
 import asyncio
 import re
 import secrets
+import sys
 import time
 
 from aiohttp import web
@@ -49,7 +50,7 @@ class Fake:
         return time.monotonic() + self.ahead
 
     def streamed(self, request, kind="stream", **options):
-        return Streamed(self.defects, kind, **options)
+        return Streamed(self.defects, kind, request, **options)
 
     def now_there(self):
         """Beside the counters."""
@@ -78,7 +79,8 @@ class Fake:
             if sandbox.guest is None:
                 continue
             if sandbox.persistent:
-                await self.sandboxes.put_to_sleep(sandbox)
+                async with sandbox.moving:
+                    await self.sandboxes.put_to_sleep(sandbox)
             else:
                 await self.sandboxes.fail(sandbox)
 
@@ -130,16 +132,16 @@ class Fake:
             response = await self.edge(request, handler)
         except Failure as failure:
             response = failure.answer()
-        except Dropped:
+        except ConnectionError:
             response = web.Response(status=499)  # goes nowhere
         except web.HTTPNotFound:
             response = not_found()
         except web.HTTPMethodNotAllowed as refused:
             response = text(405, "Method Not Allowed\n", {"Allow": refused.headers["Allow"]})
-        except (ConnectionError, web.HTTPException):
+        except web.HTTPException:
             raise
         except Exception as error:  # as the server's recovery of a panic
-            print(f"{request['route']}: {error!r}", flush=True)
+            print(f"{request['route']}: {error!r}", file=sys.stderr, flush=True)
             response = text(500, '{"error":"internal server error"}\n')
         self.counters.answers[response.status] += 1
         return response

@@ -6,12 +6,11 @@ import shlex
 import signal
 
 from aiohttp import WSMsgType, web
-from defects import Dropped
 from go_json import Failure, answer, encode, struct
 from guest import GuestError
+from streamed import ends_with_client
 
 CHUNK = 4096  # bytes of a stream's event
-WATCH = 0.05  # seconds between two looks whether the client is still there
 NO_STATUS = "wait: remote command exited without exit status or exit signal"
 STREAM_HEADERS = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 LANGUAGES = {
@@ -79,31 +78,22 @@ class Commands:
             await self.finish(guest, command, request)
         process = await self.start(guest, command, request)
         response = self.fake.streamed(request, headers=STREAM_HEADERS)
-        watch = asyncio.create_task(self.end_with_client(request, response, process))
         try:
-            await response.prepare(request)
-            forward = [self.forward(response, name, getattr(process, name)) for name in ("stdout", "stderr")]
-            await asyncio.gather(*forward)
-            code = await process.exit_code()
-            if code is None:
-                await self.event(response, "error", {"error": NO_STATUS})
-            else:
-                await self.event(response, "exit", {"exit_code": code})
-            await response.write_eof()
-        except ConnectionError:
-            raise Dropped from None
+            async with ends_with_client(request):
+                await response.prepare(request)
+                forward = [
+                    self.forward(response, name, getattr(process, name)) for name in ("stdout", "stderr")
+                ]
+                await asyncio.gather(*forward)
+                code = await process.exit_code()
+                if code is None:
+                    await self.event(response, "error", {"error": NO_STATUS})
+                else:
+                    await self.event(response, "exit", {"exit_code": code})
+                await response.write_eof()
         finally:
-            watch.cancel()
-            process.kill(signal.SIGTERM)
+            process.end(signal.SIGTERM)
         return response
-
-    async def end_with_client(self, request, response, process):
-        """A silent command's client goes unseen, and so does the moment when a defect cuts it."""
-        while request.transport is not None and not request.transport.is_closing():
-            if response.is_over():
-                request.transport.abort()
-            await asyncio.sleep(WATCH)
-        process.kill(signal.SIGTERM)
 
     async def forward(self, response, name, stream):
         while data := await stream.read(CHUNK):

@@ -45,6 +45,12 @@ class Process:
         if not self.status.done():
             self.guest.send({"kill": self.pid, "signal": int(number)})
 
+    def end(self, number):
+        """For a client that is gone: what it still says is read by nobody."""
+        if self.guest.alive:
+            self.kill(number)
+        self.close()
+
     def close(self):
         """Our ends of its pipes."""
         for pipe in self.pipes:
@@ -55,6 +61,7 @@ class Guest:
     def __init__(self, directory, python, with_packages=True):
         self.directory, self.python, self.with_packages = directory, python, with_packages
         self.init = 0  # process 1, in the host's numbers
+        self.bwrap = self.log = None
         self.answers, self.exits = {}, {}
         self.ended = {}  # number -> status, of those that nobody waits for (yet)
         self.ids = itertools.count(1)
@@ -103,10 +110,12 @@ class Guest:
                 os.kill(self.init, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        elif self.bwrap.returncode is None:
+        elif self.bwrap and self.bwrap.returncode is None:
             self.bwrap.kill()
-        await self.bwrap.wait()
-        self.log.close()
+        if self.bwrap:
+            await self.bwrap.wait()
+        if self.log:
+            self.log.close()
 
     def gone(self):
         if not self.alive:

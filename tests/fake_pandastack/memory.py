@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -64,7 +65,8 @@ class Memory:
 
     async def freeze(self, guest, directory):
         """Images of its Python processes, which go on."""
-        directory.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(directory, ignore_errors=True)  # of an attempt that failed
+        directory.mkdir(parents=True)
         images = []
         for pid, number in self.booted(guest).items():
             path = directory / f"memory-{pid}"
@@ -110,10 +112,24 @@ def listens(number):
     """Whether a process has a socket that others connect to."""
     waiting = set()
     for name, state, inode in (("tcp", 3, 9), ("tcp6", 3, 9), ("unix", 3, 6)):
-        for line in Path(f"/proc/{number}/net/{name}").read_text().splitlines()[1:]:
+        for line in lines(f"/proc/{number}/net/{name}")[1:]:
             words = line.split()
             if words[state] in ("0A", "00010000"):  # TCP_LISTEN, __SO_ACCEPTCON
                 waiting.add(f"socket:[{words[inode]}]")
-    with contextlib.suppress(OSError):
-        return any(os.readlink(entry.path) in waiting for entry in os.scandir(f"/proc/{number}/fd"))
+    with contextlib.suppress(FileNotFoundError):
+        return any(target(entry.path) in waiting for entry in os.scandir(f"/proc/{number}/fd"))
     return False
+
+
+def lines(path):
+    try:
+        return Path(path).read_text().splitlines()
+    except OSError:
+        return []
+
+
+def target(link):
+    try:
+        return os.readlink(link)
+    except OSError:
+        return None

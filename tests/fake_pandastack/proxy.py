@@ -7,6 +7,7 @@ import aiohttp
 from aiohttp import client_proto, web
 from go_json import Failure, answer, not_found, struct
 from guest import GuestError
+from streamed import ends_with_client
 
 HOP_BY_HOP = {
     "connection",
@@ -20,7 +21,6 @@ HOP_BY_HOP = {
     "upgrade",
 }
 NOT_FORWARDED = HOP_BY_HOP | {"authorization", "host", "x-pandastack-broker-auth", "expect"}
-PIECE = 64 << 10
 
 
 class GuestConnector(aiohttp.BaseConnector):
@@ -102,21 +102,13 @@ class Proxy:
         port = self.port(request)
         if sandbox.status != "running":
             raise Failure(503, "sandbox not running")
-        if sandbox.connector is None or sandbox.connector.guest is not sandbox.guest:
-            sandbox.connector = GuestConnector(sandbox.guest)
         # What follows the port, percent-encoding and query as they are.
         marker = f"/proxy/{request.match_info['port']}"
         path = request.raw_path[request.raw_path.index(marker) + len(marker) :] or "/"
         url = aiohttp.client.URL(
             f"http://127.0.0.1:{port}{path if path[0] == '/' else '/' + path}", encoded=True
         )
-        session = aiohttp.ClientSession(
-            connector=sandbox.connector,
-            connector_owner=False,
-            auto_decompress=False,
-            timeout=aiohttp.ClientTimeout(),
-        )
-        async with session:
+        async with ends_with_client(request), self.session(sandbox) as session:
             try:
                 upstream = await session.request(
                     request.method,
@@ -130,6 +122,16 @@ class Proxy:
                 raise Failure(502, self.reason(sandbox, port, error)) from None
             async with upstream:
                 return await self.answer(request, upstream)
+
+    def session(self, sandbox):
+        if sandbox.connector is None:
+            sandbox.connector = GuestConnector(sandbox.guest)
+        return aiohttp.ClientSession(
+            connector=sandbox.connector,
+            connector_owner=False,
+            auto_decompress=False,
+            timeout=aiohttp.ClientTimeout(),
+        )
 
     def reason(self, sandbox, port, error):
         text = str(error)
@@ -173,15 +175,7 @@ class Proxy:
 
     async def copy(self, response, content):
         pause = self.fake.defects.get("proxy_flush_ms") / 1000
-        while True:
-            try:
-                async with asyncio.timeout(response.time_left()):
-                    data = await content.readany()
-            except TimeoutError:
-                await response.write(b"")  # which cuts it
-                raise
-            if not data:
-                return
+        while data := await content.readany():
             if pause:
                 await asyncio.sleep(pause)
                 data += content.read_nowait()

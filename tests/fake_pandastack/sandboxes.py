@@ -26,7 +26,7 @@ CREATE_FIELDS = {
     "persistent": bool,
     "volumes": list,
 }
-RUNNING, PAUSED, HIBERNATED, FAILED = "running", "paused", "hibernated", "failed"
+RUNNING, PAUSED, HIBERNATED, FAILED, DELETED = "running", "paused", "hibernated", "failed", "deleted"
 
 
 class Sandbox:
@@ -207,7 +207,8 @@ class Sandboxes:
         self.all[sandbox.id] = sandbox
         self.fake.counters.events["sandboxes_created"] += 1
         try:
-            await sandbox.boot(self.fake, disk, images)
+            async with sandbox.moving:
+                await sandbox.boot(self.fake, disk, images)
         except BaseException:
             await self.remove(sandbox, "not_started")
             raise
@@ -216,10 +217,11 @@ class Sandboxes:
         """`why`: the event that is counted. Snapshots are none of its business."""
         if self.all.pop(sandbox.id, None) is None:
             return
-        sandbox.status = "deleted"
         self.fake.counters.events[f"sandboxes_{why}"] += 1
         self.fake.kernels.forget(sandbox)
-        await sandbox.stop_guest()
+        async with sandbox.moving:
+            sandbox.status = DELETED
+            await sandbox.stop_guest()
         await asyncio.to_thread(shutil.rmtree, sandbox.directory, ignore_errors=True)
 
     async def fail(self, sandbox):
@@ -333,6 +335,8 @@ class Sandboxes:
 
     async def awaken(self, sandbox):
         async with sandbox.moving:
+            if sandbox.status == DELETED:
+                raise Failure(404, "not found")
             if sandbox.status != HIBERNATED:
                 return
             if self.fake.defects.take("wake_fails"):

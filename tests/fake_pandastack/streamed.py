@@ -1,20 +1,25 @@
-"""An answer that is sent as it comes, and may be cut by a defect."""
+"""Answers that are sent as they come, end with their client, and may be cut by a defect."""
 
+import asyncio
+import contextlib
 import time
 
 from aiohttp import web
 from defects import Dropped, drop
 from go_json import Failure
 
+WATCH = 0.02  # seconds between two looks whether the client is still there
+
 
 class Streamed(web.StreamResponse):
     """`kind`: "proxy" or "stream", as in the names of the defects."""
 
-    def __init__(self, defects, kind, **options):
+    def __init__(self, defects, kind, request, **options):
         super().__init__(**options)
-        self.defects, self.kind = defects, kind
+        self.defects, self.kind, self.request = defects, kind, request
         self.sent = 0
-        self.longest = self.most = None
+        self.most = None  # bytes
+        self.until = None
 
     async def prepare(self, request):
         if self.prepared:
@@ -23,18 +28,14 @@ class Streamed(web.StreamResponse):
             raise Failure(502, "agent unreachable")
         if self.defects.take("drop_after", request):
             drop(request)
-        self.request = request
-        self.start = time.monotonic()
         self.most = self.defects.strikes(f"cut_{self.kind}_bytes", request)
-        self.longest = self.defects.strikes(f"cut_{self.kind}_seconds", request)
+        seconds = self.defects.strikes(f"cut_{self.kind}_seconds", request)
+        self.until = None if seconds is None else time.monotonic() + seconds
+        request["streamed"] = self
         return await super().prepare(request)
 
     def is_over(self):
-        return self.longest is not None and time.monotonic() - self.start >= self.longest
-
-    def time_left(self):
-        """Until the connection is to be cut; None: it is not."""
-        return None if self.longest is None else max(0.0, self.start + self.longest - time.monotonic())
+        return self.until is not None and time.monotonic() >= self.until
 
     async def write(self, data):
         if self.is_over():
@@ -48,3 +49,30 @@ class Streamed(web.StreamResponse):
             raise Dropped
         self.sent += len(data)
         await super().write(data)
+
+
+@contextlib.asynccontextmanager
+async def ends_with_client(request):
+    """What is in it is cancelled when the client goes away, however silent it is; raises Dropped then."""
+    task = asyncio.current_task()
+    gone = False
+
+    async def watch():
+        nonlocal gone
+        while request.transport is not None and not request.transport.is_closing():
+            if "streamed" in request and request["streamed"].is_over():
+                request.transport.abort()
+            await asyncio.sleep(WATCH)
+        gone = True
+        task.cancel()
+
+    watching = asyncio.create_task(watch())
+    try:
+        yield
+    except asyncio.CancelledError:
+        if not gone:
+            raise
+        task.uncancel()
+        raise Dropped from None
+    finally:
+        watching.cancel()
