@@ -58,15 +58,28 @@ def test_uvx_needs_nothing_else(dist, uv, tmp_path):
     main_job(command, env=uv, cwd=tmp_path, version=version)
 
 
-def test_kernels_get_the_environment_it_is_installed_in(dist, uv, tmp_path):
+@pytest.fixture
+def own(dist, uv, tmp_path):
+    """An environment with the wheel and what it asks for."""
     subprocess.run([UV / "bin/uv", "venv", "-q", "own"], env=uv, cwd=tmp_path, check=True)
     install = [UV / "bin/uv", "pip", "install", "-q", "--python", "own/bin/python", dist("*.whl")]
     subprocess.run(install, env=uv, cwd=tmp_path, check=True)
+    return tmp_path / "own"
 
+
+def test_kernels_get_the_environment_it_is_installed_in(uv, own):
     def answer(code, **variables):
-        run = [tmp_path / "own/bin/python", "-m", "pykeep", "run", "-c", code]
-        done = subprocess.run(run, env={**uv, **variables}, cwd=tmp_path, capture_output=True, text=True)
+        run = [own / "bin/python", "-m", "pykeep", "run", "-c", code]
+        done = subprocess.run(run, env={**uv, **variables}, capture_output=True, text=True, check=False)
         return done.stdout + done.stderr
 
-    assert str(tmp_path / "own") in answer("import sys; sys.prefix")
+    assert str(own) in answer("import sys; sys.prefix")
     assert "no Python environment at /nowhere/else" in answer("1", PYKEEP_TEMPLATE="/nowhere/else")
+
+
+def test_programs_of_yours_use_it(dist, uv, own):
+    code = "from pykeep.client import Python\nwith Python() as python: print(python.run('import sys; sys.prefix').text)"
+    done = subprocess.run(
+        [own / "bin/python", "-c", code], env=uv, capture_output=True, text=True, check=False
+    )
+    assert str(own) in done.stdout, done.stderr
