@@ -56,10 +56,11 @@ awaitable<std::optional<ExecOutput>> ExecStream::next() {
       if (found) co_return std::move(found);
       continue;
     }
+    if (events_.is_too_long())
+      throw failed(purpose_, Failure::malformed, "an event of the stream is too long");
     auto bytes = co_await answer_->read();
     if (!bytes) throw failed(purpose_, Failure::cut, "the stream ended before the command did");
-    if (!events_.feed(*bytes))
-      throw failed(purpose_, Failure::malformed, "an event of the stream is too long");
+    events_.feed(*bytes);
   }
   co_return std::nullopt;
 }

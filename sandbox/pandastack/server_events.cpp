@@ -32,12 +32,14 @@ bool is_field(std::string_view line, std::string_view name, std::string_view& va
 
 }  // namespace
 
-bool ServerEvents::feed(std::string_view bytes) {
+void ServerEvents::feed(std::string_view bytes) {
   unread_.erase(0, at_);
   at_ = 0;
-  if (unread_.size() + event_.data.size() > kMaxEvent) return false;
   unread_ += bytes;
-  return true;
+}
+
+bool ServerEvents::is_too_long() const {
+  return unread_.size() - at_ + event_.data.size() > kMaxEvent;
 }
 
 std::optional<ServerEvents::Event> ServerEvents::next() {

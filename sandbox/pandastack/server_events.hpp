@@ -15,9 +15,10 @@ class ServerEvents {
     std::string data;
   };
 
-  // Takes more of the stream. False: an event is longer than 256 KiB, and nothing more is read.
-  bool feed(std::string_view bytes);
+  void feed(std::string_view bytes);
   std::optional<Event> next();
+  // Once next() has none: the one that is not complete is longer than 256 KiB. Not to be fed more.
+  bool is_too_long() const;
 
  private:
   std::string unread_;

@@ -20,7 +20,7 @@ Request ask(const std::string& url, const std::string& method = "GET", std::stri
   request.url = url;
   request.method = method;
   request.body = std::move(body);
-  request.limit = 5s;
+  request.limit = 15s;
   return request;
 }
 

@@ -11,8 +11,9 @@ std::string read_all(const std::vector<std::string>& pieces) {
   ServerEvents events;
   std::string out;
   for (const std::string& piece : pieces) {
-    if (!events.feed(piece)) return out + "(too long)";
+    events.feed(piece);
     while (auto event = events.next()) out += event->name + "=" + event->data + ";";
+    if (events.is_too_long()) return out + "(too long)";
   }
   return out;
 }
@@ -48,6 +49,7 @@ TEST_CASE("an event without end is not kept") {
   CHECK(read_all(lines) == "(too long)");
   std::vector<std::string> one_line(50, std::string(10'000, 'x'));
   CHECK(read_all(one_line) == "(too long)");
+  CHECK(read_all({std::string(1 << 20, 'x')}) == "(too long)");
   std::vector<std::string> comments(5000, ": " + std::string(100, 'x') + "\n\n");
   comments.push_back("data: y\n\n");
   CHECK(read_all(comments) == "message=y;");
