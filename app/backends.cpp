@@ -13,8 +13,6 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr const char* kCatalogue = "code-interpreter";  // PandaStack's template with Python
-
 Backing local(const Options& options, asio::any_io_executor executor, asio::thread_pool& pool) {
   sandbox::local::BackendOptions how;
   how.kernel_root = options.state_directory / "kernel";
@@ -32,13 +30,13 @@ Backing local(const Options& options, asio::any_io_executor executor, asio::thre
 
 // Whether there is such a template shows when a sandbox is made of it.
 sandbox::Template template_there(const std::string& name) {
-  bool is_name = name.size() <= 100;
+  bool is_name = !name.empty() && name.size() <= 100;
   for (unsigned char c : name)
     is_name = is_name && (std::isalnum(c) || c == '-' || c == '_' || c == '.');
   if (!is_name)
     throw sandbox::StartError("\"" + name.substr(0, 100) + "\" is no name of a template.");
   sandbox::Template found;
-  found.name = name.empty() ? kCatalogue : name;
+  found.name = name;
   found.description = "at PandaStack";
   return found;
 }

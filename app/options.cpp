@@ -101,6 +101,8 @@ class Table {
     auto& limits = sessions.limits;
     add("backend", options_.backend, "where sandboxes are: on this machine, or at PandaStack")
         ->check(CLI::IsMember(backend_names()));
+    add("pandastack-template", options_.pandastack.template_name,
+        "PandaStack's template that sessions start from, in place of --template");
     add("pandastack-carrier", options_.pandastack.carrier,
         "how requests get to a kernel there: auto, proxy or exec (slower; where no proxy is)")
         ->check(CLI::IsMember({"auto", "proxy", "exec"}));
@@ -112,9 +114,7 @@ class Table {
     add("log-format", options_.log_format, "how: lines for people, or a JSON object each")
         ->check(CLI::IsMember({"text", "json"}));
     add("template", sessions.default_python,
-        "Python environment: a name, a path, or `system`; default: the one built, else `system`. "
-        "At "
-        "PandaStack: the template's name; default: code-interpreter");
+        "Python environment: a name, a path, or `system`; default: the one built, else `system`");
     add("session", sessions.default_name,
         "make the default session a durable one of this name (stdio)");
     flag("allow-network", sessions.allow_network,
@@ -208,6 +208,8 @@ class Table {
     fs::path state = state_.empty() ? default_state_directory() : fs::path(state_);
     options_.state_directory = fs::absolute(state).lexically_normal();
     options_.sessions.max_live_per_principal = options_.sessions.max_live;
+    if (options_.backend == "pandastack")
+      options_.sessions.default_python = options_.pandastack.template_name;
     for (const std::string& entry : environment_) add_variable(entry);
   }
 
