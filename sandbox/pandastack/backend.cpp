@@ -17,8 +17,9 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto kStateLimit = 10s;
-constexpr auto kLook = 200ms;    // at a kernel that is to come to rest, or to its end
-constexpr int kInterrupts = 10;  // looks, between interrupts
+constexpr auto kLook = 200ms;       // at a kernel that is to come to rest, or to its end
+constexpr int kInterrupts = 10;     // looks, between interrupts
+constexpr int kFirstInterrupt = 2;  // a kernel that is taken over has to introduce itself
 constexpr int kKillChildren = 20;
 constexpr int kGiveUp = 60;
 constexpr auto kStopLimit = 5s;
@@ -201,9 +202,9 @@ awaitable<std::optional<RelayState>> RemoteBackend::at_rest(Guest& guest) {
   }
   if (!answers) state = co_await guest.start();
   for (int look = 0; look < kGiveUp; ++look) {
-    if (!state->kernel_alive || state->sent == 0) co_return std::nullopt;
+    if (state->ended || state->sent == 0) co_return std::nullopt;
     if (state->sent && state->connected && !state->busy) co_return state;
-    if (look % kInterrupts == 0) co_await signal(guest, "interrupt");
+    if (look % kInterrupts == kFirstInterrupt) co_await signal(guest, "interrupt");
     if (look == kKillChildren) co_await signal(guest, "kill_children");
     co_await async::sleep_for(kLook);
     state = co_await ask_state(guest, kStateLimit);

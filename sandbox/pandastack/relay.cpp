@@ -55,7 +55,8 @@ std::optional<RelayState> read_state(const json::value& in) {
   state.port = static_cast<int>(*port);
   const json::value* kernel = from.if_contains("kernel");
   if (kernel && kernel->is_object()) {
-    state.kernel_alive = is_true(kernel->get_object(), "alive");
+    const json::value* exit = kernel->get_object().if_contains("exit");
+    state.ended = exit && !exit->is_null();
     state.connected = is_true(kernel->get_object(), "connected");
   }
   state.sent = number_of(from, "sent");

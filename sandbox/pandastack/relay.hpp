@@ -21,8 +21,8 @@ using async::awaitable;
 struct RelayState {
   std::string epoch;
   int port = 0;
-  bool kernel_alive = false;
-  bool connected = false;
+  bool ended = false;                // the kernel has; one that is being taken over has not
+  bool connected = false;            // the kernel is
   std::optional<std::int64_t> sent;  // frames the kernel was given; absent: not known yet
   bool busy = false;
   std::int64_t last = 0;  // number of the newest record

@@ -1,0 +1,321 @@
+"""`--backend pandastack`, against the stand-in for PandaStack (tests/fake_pandastack), which counts."""
+
+import contextlib
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+from conftest import environment_in, program, until
+
+FAKE = pathlib.Path(__file__).parents[1] / "fake_pandastack"
+KEY = "pds_local_dev_token"
+
+
+class Fake:
+    def __init__(self, process, base):
+        self.process = process
+        self.base = base
+
+    def ask(self, method, path, body=None):
+        data = json.dumps(body).encode() if body is not None else None
+        headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+        request = urllib.request.Request(self.base + path, data, headers, method=method)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            text = answer.read()
+        return json.loads(text) if text else None
+
+    def counters(self):
+        return self.ask("GET", "/_fake/counters")
+
+    def requests(self):
+        return sum(self.counters()["requests"].values())
+
+    def sandboxes(self):
+        """Those that exist, by id -> status."""
+        return {each["id"]: each["status"] for each in self.ask("GET", "/v1/sandboxes") or []}
+
+    def defects(self, **switches):
+        self.ask("POST", "/_fake/defects", {"reset": True, **switches})
+
+    def tick(self, seconds):
+        self.ask("POST", "/_fake/tick", {"seconds": seconds})
+
+
+@pytest.fixture(scope="module")
+def fake():
+    for variable in ("PYKEEP_TEMPLATE", "PYKEEP_IMAGE_TOOL"):
+        if not os.environ.get(variable):
+            pytest.skip(f"{variable} is not set: the stand-in's guests need it")
+    pytest.importorskip("aiohttp")
+    process = subprocess.Popen([sys.executable, str(FAKE), "0"], stdout=subprocess.PIPE, text=True)
+    line = process.stdout.readline()
+    if not line.startswith("fake pandastack ready on "):
+        pytest.fail(f"the stand-in does not start: {line!r}")
+    yield Fake(process, line.split()[-1])
+    process.terminate()
+    process.wait(20)
+
+
+@pytest.fixture
+def environment(fake, tmp_path):
+    fake.defects()
+    variables = environment_in(tmp_path)
+    for name in ("PANDASTACK_TOKEN", "http_proxy", "https_proxy"):
+        variables.pop(name, None)
+    variables |= {"PYKEEP_BACKEND": "pandastack", "PANDASTACK_API": fake.base, "PANDASTACK_API_KEY": KEY}
+    yield variables
+    for sandbox in fake.sandboxes():  # of this test; those that fail leave some
+        with contextlib.suppress(OSError):
+            fake.ask("DELETE", f"/v1/sandboxes/{sandbox}")
+
+
+def python(client, code, **more):
+    result = client.call_tool("run_python", {"code": code, **more})
+    return result
+
+
+def handle_of(result):
+    return re.search(r"session=\"([a-z0-9-]+)\"", result.text)[1]
+
+
+def value(client, code, **more):
+    result = python(client, code, **more)
+    assert not result.is_error, result.text
+    return result.text
+
+
+def test_a_warm_cell_is_one_request_and_its_output_arrives_in_order(start, fake):
+    client = start()
+    first = python(client, "x = 41")
+    assert not first.is_error, first.text
+    before = fake.requests()
+    for _ in range(5):
+        text = value(client, "print('a'); x += 1; x")
+    assert "a\n" in text and "46" in text
+    assert fake.requests() - before == 5
+
+    chart = python(
+        client, "import matplotlib.pyplot as plt\nprint('one')\nplt.plot([1, 2]); plt.show()\nprint('two')"
+    )
+    assert chart.images and chart.text.index("one") < chart.text.index("two")
+    assert "ZeroDivisionError" in python(client, "1/0").text
+    assert "47" in value(client, "x + 1")
+
+
+def test_a_cell_is_stopped_at_its_limit_and_asks_questions(start):
+    client = start(answer=lambda params: {"action": "accept", "content": {"value": "Ada"}})
+    value(client, "x = 1")
+    late = python(client, "import time\nprint('begun'); time.sleep(60)", timeout=1)
+    assert late.is_error and "variables are kept" in late.text and "begun" in late.text
+    assert late.seconds < 10
+    assert "Ada" in value(client, "input('Name? ')")
+    running = python(client, "import time\nfor i in range(100): print(i, flush=True); time.sleep(.1)", wait=1)
+    assert "running" in running.text and "0\n1\n" in running.text
+    stopped = client.call_tool("interrupt_execution", {"execution": running.execution["execution"]})
+    assert "variables are kept" in stopped.text
+    assert "1" in value(client, "x")
+
+
+def test_files_come_and_go_whole(start, tmp_path):
+    client = start("--upload-root", str(tmp_path))
+    big = tmp_path / "big.bin"
+    big.write_bytes(os.urandom(1 << 20) * 33)  # more than the API takes at once
+    uploaded = client.call_tool("upload_file", {"name": "data/big.bin", "path": "big.bin"})
+    assert not uploaded.is_error, uploaded.text
+    text = value(client, "import hashlib\nhashlib.sha256(open('data/big.bin', 'rb').read()).hexdigest()")
+    import hashlib
+
+    assert hashlib.sha256(big.read_bytes()).hexdigest() in text
+    value(client, "open('out ü.txt', 'w').write('grüße')\nimport os\nos.symlink('/etc/passwd', 'link')")
+    assert "grüße" in client.call_tool("download_file", {"path": "out ü.txt"}).text
+    listing = client.call_tool("list_files", {}).text
+    assert "data/big.bin" in listing and "(link)" in listing and ".pykeep" not in listing
+    for path in ("link", "../etc/passwd", "/etc/passwd", "nothing"):
+        assert client.call_tool("download_file", {"path": path}).is_error
+
+
+def kill(client):
+    client.process.send_signal(signal.SIGKILL)
+    client.process.wait()
+
+
+def test_three_sessions_outlive_a_killed_server(start, fake):
+    client = start()
+    handles = []
+    for i in range(3):
+        made = client.call_tool("create_session", {"name": f"s{i}"})
+        assert "internet access" in made.text and "Network: on" in made.text
+        handles.append(handle_of(made))
+        value(client, f"x = {100 + i}", session=handles[-1])
+    assert len(fake.sandboxes()) == 3
+    kill(client)
+    after = start()
+    for i, handle in enumerate(handles):
+        result = python(after, "x", session=handle)
+        assert f"{100 + i}" in result.text and "variables are kept" in result.text, result.text
+    assert len(fake.sandboxes()) == 3  # adopted, not made anew
+    for handle in handles:
+        after.call_tool("close_session", {"session": handle})
+    until(lambda: not fake.sandboxes())
+
+
+def test_a_cell_that_ran_when_the_server_was_killed_is_not_run_again(start):
+    client = start()
+    made = client.call_tool("create_session", {})
+    handle = handle_of(made)
+    value(client, "n = 0", session=handle)
+    running = python(client, "import time\nn += 1\ntime.sleep(60)", session=handle, wait=1)
+    assert "running" in running.text
+    kill(client)
+    after = start()
+    assert "1" in value(after, "print('n is', n)", session=handle)
+
+
+def test_snapshot_kill_everything_restore_and_fork(start, fake):
+    client = start()
+    handle = handle_of(client.call_tool("create_session", {}))
+    value(client, "import random\nx = 41\nopen('f', 'w').write('then')", session=handle)
+    taken = client.call_tool("snapshot", {"session": handle, "name": "good"})
+    assert not taken.is_error and "7 days" in taken.text, taken.text
+    value(client, "x = 0; open('f', 'w').write('now')", session=handle)
+    back = client.call_tool("restore_snapshot", {"snapshot": "good", "session": handle})
+    assert not back.is_error, back.text
+    assert "41 then" in value(client, "print(x, open('f').read())", session=handle)
+    assert len(fake.sandboxes()) >= 1
+
+    kill(client)
+    for sandbox in fake.sandboxes():
+        fake.ask("PATCH", f"/v1/sandboxes/{sandbox}/lifecycle", {"ttl_seconds": 1})
+    fake.tick(60)
+    assert not fake.sandboxes()
+
+    after = start()
+    forks = [after.call_tool("restore_snapshot", {"snapshot": "good"}) for _ in range(2)]
+    drawn = set()
+    for fork in forks:
+        assert not fork.is_error, fork.text
+        text = value(after, "print(x, open('f').read(), random.random())", session=handle_of(fork))
+        assert "41 then" in text
+        drawn.add(text.splitlines()[-1])
+    assert len(drawn) == 2
+    lost = python(after, "x", session=handle)  # its sandbox expired
+    assert lost.is_error and "Variables and files from before are gone" in lost.text, lost.text
+
+
+def test_closing_a_session_deletes_its_sandbox_but_not_its_snapshots(start, fake):
+    client = start()
+    handle = handle_of(client.call_tool("create_session", {}))
+    value(client, "x = 7", session=handle)
+    client.call_tool("snapshot", {"session": handle, "name": "kept"})
+    client.call_tool("close_session", {"session": handle})
+    until(lambda: fake.tick(60) or not fake.sandboxes())
+    restored = client.call_tool("restore_snapshot", {"snapshot": "kept"})
+    assert not restored.is_error, restored.text
+    assert "7" in value(client, "x", session=handle_of(restored))
+    assert len(fake.counters()["snapshots"]) >= 1
+    assert not client.call_tool("delete_snapshot", {"snapshot": "kept"}).is_error
+
+
+def test_an_idle_session_is_hibernated_and_wakes(start, fake):
+    client = start("--idle-timeout", "1")
+    handle = handle_of(client.call_tool("create_session", {}))
+    value(client, "x = 5", session=handle)
+    until(lambda: set(fake.sandboxes().values()) == {"hibernated"})
+    result = python(client, "x", session=handle)
+    assert "5" in result.text and "variables are kept" in result.text, result.text
+
+
+def test_the_end_of_the_input_hibernates_or_leaves_what_is_found_again(start, fake):
+    client = start()
+    handle = handle_of(client.call_tool("create_session", {"name": "again"}))
+    value(client, "x = 6", session=handle)
+    client.close()
+    result = python(start(), "x", session="again")
+    assert "6" in result.text and "variables are kept" in result.text, result.text
+
+
+@pytest.mark.parametrize(
+    "defect",
+    [
+        {"cut_proxy_bytes": {"value": 300, "times": 3}},
+        {"cut_proxy_seconds": {"value": 0.3, "times": 2}},
+        {"drop_before": {"times": 2, "only": "*proxy*"}},
+        {"drop_after": {"times": 2, "only": "*proxy*"}},
+        {"unreachable_after": {"times": 2, "only": "*proxy*"}},
+    ],
+    ids=lambda defect: next(iter(defect)),
+)
+def test_a_lost_connection_never_repeats_a_cell(start, fake, defect):
+    client = start()
+    value(client, "n = 0")
+    fake.defects(**defect)
+    text = value(client, "import time\nn += 1\nfor i in range(8): print('line', i); time.sleep(.1)\nn")
+    assert [int(i) for i in re.findall(r"line (\d)", text)] == list(range(8))
+    fake.defects()
+    assert "1" in value(client, "print('n is', n)").split("n is")[1]
+
+
+def test_without_a_proxy_requests_go_by_exec(start, fake):
+    fake.defects(no_proxy=True)
+    client = start()
+    value(client, "x = 1")
+    fake_before = fake.requests()
+    assert "2" in value(client, "x + 1")
+    assert fake.requests() - fake_before == 1
+
+
+@pytest.mark.parametrize(
+    "switch, said",
+    [
+        ({"storm_429": {"times": 40, "only": "POST /v1/sandboxes"}}, "PandaStack takes no more"),
+        ({"no_memory": {"times": 40}}, "PandaStack has no room"),
+    ],
+)
+def test_refusals_are_told_and_leave_nothing(start, fake, switch, said):
+    client = start()
+    fake.defects(**switch)
+    refused = client.call_tool("run_python", {"code": "1"})
+    assert refused.is_error and said in refused.text, refused.text
+    assert not fake.sandboxes()
+    fake.defects()
+    assert "2" in value(client, "1 + 1")
+
+
+def test_a_crash_is_reaped_by_the_next_server(start, fake, environment):
+    client = start()
+    handle = handle_of(client.call_tool("create_session", {}))
+    value(client, "x = 1", session=handle)
+    kill(client)
+    # The session goes while no server runs, as by `pykeep sessions close` without a connection.
+    for record in pathlib.Path(environment["PYKEEP_STATE_DIR"]).glob("pandastack/sessions/*/session.json"):
+        record.parent.joinpath("sandbox.json").unlink()
+        record.unlink()
+    after = start()
+    value(after, "1")
+    until(lambda: len(fake.sandboxes()) == 1)
+
+
+def test_doctor_looks_at_the_key_and_a_real_kernel(fake, environment):
+    good = subprocess.run(
+        [program("PYKEEP_BINARY"), "doctor"], env=environment, capture_output=True, text=True
+    )
+    assert good.returncode == 0 and "Safe" in good.stdout, good.stdout + good.stderr
+    until(lambda: not fake.sandboxes())
+    wrong = {**environment, "PANDASTACK_API_KEY": "pds_" + "0" * 32}
+    bad = subprocess.run([program("PYKEEP_BINARY"), "doctor"], env=wrong, capture_output=True, text=True)
+    assert bad.returncode == 1 and "PANDASTACK_API_KEY" in bad.stdout
+    assert "0" * 32 not in bad.stdout + bad.stderr
+
+
+def test_without_a_key_the_first_call_says_so(start, environment):
+    environment["PANDASTACK_API"] = "https://api.invalid"
+    environment["HOME"] = environment["XDG_CONFIG_HOME"] = "/nonexistent"
+    environment.pop("PANDASTACK_API_KEY")
+    result = start().call_tool("run_python", {"code": "1"})
+    assert result.is_error and "PANDASTACK_API_KEY" in result.text
