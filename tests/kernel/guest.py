@@ -181,8 +181,9 @@ class Guest:
     def run_cell(self, code, **arguments):
         """A cell to its end, with as many exchanges as that takes: ((kind, text)…, what it ended with)."""
         seen = self.records(self.execute(code, **arguments))
-        while seen[-1]["why"] not in ("done", "exit"):
+        while seen[-1]["why"] == "acknowledge":
             seen += self.records()
+        assert seen[-1]["why"] in ("done", "exit"), seen[-1]
         return seen
 
     def value(self, code):

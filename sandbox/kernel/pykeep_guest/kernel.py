@@ -158,23 +158,26 @@ class Kernel:
                 break
 
     def _others(self):
-        """What descends from the kernel or has its environment, and lives."""
-        marks = {}
+        """What lives and descends from the kernel, is in its session or has its environment."""
+        mark = f"PYKEEP_LINK={self._link.path}\0".encode()
         children = {}
+        found = set()
+        alive = set()
         for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
             try:
                 with open(f"/proc/{pid}/stat", "rb") as file:
-                    fields = file.read().rpartition(b")")[2].split()
+                    state, parent, _, session = file.read().rpartition(b")")[2].split()[:4]
                 with open(f"/proc/{pid}/environ", "rb") as file:
-                    marks[pid] = file.read()
+                    marked = mark in file.read()  # in the middle of an exec there is none
             except OSError:
                 continue
-            if fields[0] not in (b"Z", b"X"):
-                children.setdefault(int(fields[1]), []).append(pid)
-        mark = f"PYKEEP_LINK={self._link.path}\0".encode()
-        found = {pid for pid, environment in marks.items() if mark in environment}
+            if state in (b"Z", b"X"):
+                continue
+            alive.add(pid)
+            children.setdefault(int(parent), []).append(pid)
+            if marked or int(session) == self.pid:
+                found.add(pid)
         pending = [self.pid, *found]
-        alive = {pid for pids in children.values() for pid in pids}
         while pending:
             pending = [child for pid in pending for child in children.get(pid, ()) if child not in found]
             found.update(pending)
