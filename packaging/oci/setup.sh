@@ -18,7 +18,7 @@ apt-get install -y -qq --no-install-recommends "$deb" fonts-wqy-microhei fonts-s
 pykeep --state-dir /opt/pykeep --no-images template build "$@"
 rm -rf /opt/pykeep/kernel /root/.cache
 
-useradd --system --uid 8420 --home-dir /var/lib/pykeep --shell /usr/sbin/nologin pykeep
+useradd --system --uid 842 --home-dir /var/lib/pykeep --shell /usr/sbin/nologin pykeep
 install -d -m 700 -o pykeep -g pykeep /var/lib/pykeep
 apt-get clean
 rm -rf /var/lib/apt/lists/* /var/log/apt /var/log/dpkg.log /var/log/alternatives.log /var/cache/ldconfig/aux-cache
