@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from guest_root import Python
@@ -16,17 +17,20 @@ from guest_root import Python
 from app import Fake
 
 PREFIX = "fake-pandastack-"
+YOUNG = 60  # seconds
 
 
 def place():
     """A directory for the guests' disks; those of fakes that were killed go."""
     for old in Path(tempfile.gettempdir()).glob(PREFIX + "*"):
         try:
+            if time.time() - old.stat().st_mtime < YOUNG:
+                continue  # its owner may not have locked it yet
             with open(old / "lock") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(old, ignore_errors=True)
         except OSError:
-            pass  # in use, or just being made
+            pass  # in use
     directory = Path(tempfile.mkdtemp(prefix=PREFIX))
     lock = open(directory / "lock", "w")
     fcntl.flock(lock, fcntl.LOCK_EX)

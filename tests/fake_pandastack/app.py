@@ -1,4 +1,4 @@
-"""The whole fake: its parts, and what every request goes through (facts 1)."""
+"""The whole fake: its parts, and what every request goes through."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""Templates, volumes, and what the server says of itself (facts 2.9, 1.2)."""
+"""Templates, volumes, and what the server says of itself."""
 
 from aiohttp import web
 from go_json import Failure, answer, by_key, struct

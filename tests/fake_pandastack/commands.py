@@ -1,4 +1,4 @@
-"""Commands in a guest: exec, exec/stream, exec/ws and one-shot code (facts 2.6, 2.7)."""
+"""Commands in a guest: exec, exec/stream, exec/ws and one-shot code."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Files of a guest (facts 2.8), by the commands that the agent runs in it."""
+"""Files of a guest, by the commands that the agent runs in it."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The kernel that a REPL session runs in its guest (facts 3.3): frames in, one line of JSON out.
+"""The kernel that a REPL session runs in its guest: frames in, one line of JSON out.
 
 With the hazards of the real one: it counts characters where the host counts bytes, and answers on the very
 stdout that programs it starts write to. Two words as arguments take them away: bytes, apart.

@@ -1,4 +1,4 @@
-"""REPL sessions: the vendor's persistent Python kernels (facts 2.5, 3)."""
+"""REPL sessions: the vendor's persistent Python kernels."""
 
 import asyncio
 import json

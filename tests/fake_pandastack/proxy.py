@@ -1,4 +1,4 @@
-"""Ports of a guest, and the reverse proxy to them (facts 2.9)."""
+"""Ports of a guest, and the reverse proxy to them."""
 
 import asyncio
 import functools

@@ -1,4 +1,4 @@
-"""Snapshots, restore and forks (facts 2.3, 2.4)."""
+"""Snapshots, restore and forks."""
 
 import asyncio
 import shutil
