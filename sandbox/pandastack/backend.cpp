@@ -5,6 +5,7 @@
 #include <boost/asio/this_coro.hpp>
 
 #include "sandbox/pandastack/house.hpp"
+#include "sandbox/pandastack/persist.hpp"
 #include "sandbox/pandastack/remote_sandbox.hpp"
 #include "sandbox/session_store.hpp"
 
@@ -60,8 +61,10 @@ class RemoteBackend final : public Backend {
   awaitable<Made> start_again(const SandboxSpec& spec, Vm vm);
   awaitable<Made> start_new(const SandboxSpec& spec);
   awaitable<bool> is_up(Guest& guest);
+  awaitable<Lifecycle> wake_up(Guest& guest);
   awaitable<RelayState> fresh_kernel(Guest& guest);
   awaitable<std::optional<RelayState>> at_rest(Guest& guest);
+  awaitable<std::string> signal_once(Guest& guest, std::string what);
   awaitable<void> signal(Guest& guest, std::string what);
   awaitable<Made> wake(const SandboxSpec& spec, Image image);
   awaitable<Made> restore(const SandboxSpec& spec, Image image, Thaw reason);
@@ -85,16 +88,22 @@ RemoteBackend::Made RemoteBackend::make(const SandboxSpec& spec, std::shared_ptr
   return std::make_unique<RemoteSandbox>(house_, spec, std::move(guest), state, std::move(origin));
 }
 
+awaitable<Lifecycle> RemoteBackend::wake_up(Guest& guest) {
+  co_await guest.client().wake(guest.vm().id);
+  co_return co_await guest.client().set_lifecycle(guest.vm().id, house_.options.ttl.count());
+}
+
 // Whether it still exists; brought to run, if so.
 awaitable<bool> RemoteBackend::is_up(Guest& guest) {
   bool gone = false;
+  Client& client = guest.client();
+  std::string id = guest.vm().id;
+  std::function<awaitable<SandboxInfo>()> look = [&] { return client.get(id); };
+  std::function<awaitable<Lifecycle>()> wake = [&] { return wake_up(guest); };
   try {
-    SandboxInfo info = co_await guest.client().get(guest.vm().id);
-    if (info.status == "hibernated") {
-      co_await guest.client().wake(guest.vm().id);
-      co_await guest.client().set_lifecycle(guest.vm().id, house_.options.ttl.count());
-    }
-    if (info.status == "paused") co_await guest.client().resume(guest.vm().id);
+    SandboxInfo info = co_await persist(look);
+    if (info.status == "hibernated") co_await persist(wake);
+    if (info.status == "paused") co_await client.resume(id);
     gone = info.status == "deleted" || info.status == "failed" || info.status == "stopping";
   } catch (const Error& failure) {
     if (failure.status != 404) throw;
@@ -103,9 +112,14 @@ awaitable<bool> RemoteBackend::is_up(Guest& guest) {
   co_return !gone;
 }
 
-awaitable<void> RemoteBackend::signal(Guest& guest, std::string what) {
+awaitable<std::string> RemoteBackend::signal_once(Guest& guest, std::string what) {
   auto answer = co_await guest.ask("POST", "/signal?what=" + what, "", kStateLimit);
-  co_await read_all(*answer, 4096);
+  co_return co_await read_all(*answer, 4096);
+}
+
+awaitable<void> RemoteBackend::signal(Guest& guest, std::string what) {
+  std::function<awaitable<std::string>()> send = [&] { return signal_once(guest, what); };
+  co_await persist(send);
 }
 
 // ---- a new kernel
@@ -207,7 +221,8 @@ awaitable<std::optional<RelayState>> RemoteBackend::at_rest(Guest& guest) {
     if (look % kInterrupts == kFirstInterrupt) co_await signal(guest, "interrupt");
     if (look == kKillChildren) co_await signal(guest, "kill_children");
     co_await async::sleep_for(kLook);
-    state = co_await ask_state(guest, kStateLimit);
+    std::function<awaitable<RelayState>()> ask = [&] { return ask_state(guest, kStateLimit); };
+    state = co_await persist(ask);
   }
   co_await signal(guest, "kill");
   co_return std::nullopt;

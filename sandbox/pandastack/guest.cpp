@@ -9,6 +9,7 @@
 #include "embedded/guest_scripts.hpp"
 #include "embedded/kernel_package.hpp"
 #include "sandbox/bounded_text.hpp"
+#include "sandbox/pandastack/persist.hpp"
 #include "sandbox/sandbox.hpp"
 
 namespace sandbox::pandastack {
@@ -109,17 +110,21 @@ awaitable<RelayState> Guest::set_up(std::vector<std::pair<std::string, std::stri
                                     bool is_new) {
   vm_.secret = random_hex(32);
   if (is_new) vm_.package = package_directory();
-  ExecResult result = co_await put_in_place(environment, is_new);
+  std::function<awaitable<ExecResult>()> put = [&] { return put_in_place(environment, is_new); };
+  ExecResult result = co_await persist(put);
   if (!is_new && result.exit_code == kMissing) {  // a restore that lost the disk
     vm_.package = package_directory();
-    result = co_await put_in_place(environment, true);
+    put = [&] { return put_in_place(environment, true); };
+    result = co_await persist(put);
   }
   co_return co_await started(std::move(result));
 }
 
 awaitable<RelayState> Guest::start() {
-  std::string command = start_command();
-  ExecResult result = co_await client_->exec(vm_.id, std::move(command), kStartLimit + 5s);
+  std::function<awaitable<ExecResult>()> run = [this] {
+    return client_->exec(vm_.id, start_command(), kStartLimit + 5s);
+  };
+  ExecResult result = co_await persist(run);
   co_return co_await started(std::move(result));
 }
 

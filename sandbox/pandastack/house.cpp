@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "sandbox/pandastack/persist.hpp"
 #include "sandbox/session_store.hpp"
 
 namespace sandbox::pandastack {
@@ -153,8 +154,9 @@ awaitable<void> House::let_go(std::string id) {
 }
 
 awaitable<void> House::let_go_quietly(std::string id) {
+  std::function<awaitable<void>()> go = [&] { return let_go(id); };
   try {
-    co_await let_go(id);
+    co_await persist(go);
   } catch (const std::runtime_error& failure) {
     spdlog::warn("the sandbox {} at PandaStack is not needed any more, and cannot be deleted: {}",
                  id, failure.what());

@@ -4,8 +4,10 @@
 #include <fstream>
 
 #include "tests/sandbox/place.hpp"
+#include "tests/sandbox/remote_place.hpp"
 
-// What every backend must do, tried on each one that this machine can run.
+// What every backend must do, tried on each one that this machine can run; and, at the end, what
+// the local one promises beyond that.
 
 namespace sandbox {
 namespace {
@@ -18,12 +20,18 @@ awaitable<void> read_file(Files& files, std::string path, std::string& out) {
   out = co_await files.read(path, 0, 1 << 20);
 }
 
+awaitable<void> stat_file(Files& files, std::string path, FileInfo& info) {
+  info = co_await files.stat(std::move(path));
+}
+
 awaitable<void> write_file(Files& files, std::string path, std::string bytes) {
   co_await files.write(path, std::move(bytes));
 }
 
-TEST_CASE("cells run, state persists, and output keeps its order") {
-  Place place;
+TEST_CASE_TEMPLATE("cells run, state persists, and output keeps its order", Any, Place,
+                   RemotePlace) {
+  if (!Any::possible()) return;
+  Any place;
   CHECK(place.sandbox->description().starts_with("Python 3."));
   CHECK(place.story(place.run("x = 41\nprint('a')\nx + 1")) == "a\n[42]");
   CHECK(place.story(place.run("x")) == "[41]");
@@ -92,7 +100,9 @@ TEST_CASE("cells run, state persists, and output keeps its order") {
     Execution& much = place.run("for i in range(100_000): print('line', i)");
     CHECK(much.status == Status::ok);
     REQUIRE(much.full_output == "outputs/" + std::to_string(much.number) + ".txt");
-    CHECK(fs::file_size(place.spec.workspace / much.full_output) == much.bytes_out);
+    FileInfo info;
+    run_to_end(place.io, stat_file(place.sandbox->files(), much.full_output, info));
+    CHECK(info.size == much.bytes_out);
   }
   SUBCASE("output of the background comes with the next cell") {
     place.run(
@@ -107,8 +117,9 @@ TEST_CASE("cells run, state persists, and output keeps its order") {
   }
 }
 
-TEST_CASE("a question is answered, or said not to be") {
-  Place place;
+TEST_CASE_TEMPLATE("a question is answered, or said not to be", Any, Place, RemotePlace) {
+  if (!Any::possible()) return;
+  Any place;
   Execution& execution = place.begin("name = input('Name? ')\nname");
   execution.can_ask = true;
   async::TaskGroup tasks(place.io.get_executor());
@@ -124,8 +135,9 @@ TEST_CASE("a question is answered, or said not to be") {
   CHECK(place.run("input('again?')").status == Status::raised);
 }
 
-TEST_CASE("a chart arrives as an image") {
-  Place place;
+TEST_CASE_TEMPLATE("a chart arrives as an image", Any, Place, RemotePlace) {
+  if (!Any::possible()) return;
+  Any place;
   Execution& chart =
       place.run("import matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.title('t')\nplt.show()");
   REQUIRE_MESSAGE(chart.status == Status::ok, "the Python of these tests needs matplotlib");
@@ -138,7 +150,8 @@ TEST_CASE("a chart arrives as an image") {
   CHECK(shown->binary[0].bytes.starts_with("\x89PNG\r\n"));
 }
 
-TEST_CASE("a death is reported with its cause") {
+TEST_CASE_TEMPLATE("a death is reported with its cause", Any, Place, RemotePlace) {
+  if (!Any::possible()) return;
   struct Row {
     const char* code;
     const char* cause;
@@ -152,7 +165,7 @@ TEST_CASE("a death is reported with its cause") {
            Row{"import os\nos.close(3)", "", ""},
        }) {
     CAPTURE(row.code);
-    Place place;
+    Any place;
     Execution& dead = place.run(row.code);
     CHECK(dead.status == Status::kernel_died);
     CHECK_FALSE(dead.kept);

@@ -44,22 +44,8 @@ inline std::string story(const Execution& execution) {
   return out;
 }
 
-struct Place {
-  explicit Place(Limits limits = Limits(), local::BackendOptions wanted = {})
-      : options(std::move(wanted)) {
-    spec.name = "contract";
-    spec.workspace = new_workspace("workspace");
-    spec.python = test_python(scratch.path);
-    spec.limits = limits;
-    options.kernel_root = scratch.path / "kernel";
-    backend = local::make_backend(io.get_executor(), pool, options);
-    run_to_end(io, start(*backend, spec, sandbox), std::chrono::seconds(90));
-  }
-  ~Place() {
-    if (sandbox) run_to_end(io, sandbox->close());
-    run_to_end(io, backend->stop(), std::chrono::seconds(10));
-  }
-
+// A sandbox of some backend, and what was run in it.
+struct Desk {
   std::filesystem::path new_workspace(const std::string& name) {
     std::filesystem::create_directory(scratch.path / name);
     return scratch.path / name;
@@ -84,11 +70,33 @@ struct Place {
   Scratch scratch;
   boost::asio::io_context io{1};
   boost::asio::thread_pool pool{2};
-  local::BackendOptions options;
   SandboxSpec spec;
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Sandbox> sandbox;
   std::deque<Execution> executions;
+
+ protected:
+  ~Desk() {
+    if (sandbox) run_to_end(io, sandbox->close());
+    if (backend) run_to_end(io, backend->stop(), std::chrono::seconds(10));
+  }
+};
+
+// On this machine.
+struct Place : Desk {
+  explicit Place(Limits limits = Limits(), local::BackendOptions wanted = {})
+      : options(std::move(wanted)) {
+    spec.name = "contract";
+    spec.workspace = new_workspace("workspace");
+    spec.python = test_python(scratch.path);
+    spec.limits = limits;
+    options.kernel_root = scratch.path / "kernel";
+    backend = local::make_backend(io.get_executor(), pool, options);
+    run_to_end(io, start(*backend, spec, sandbox), std::chrono::seconds(90));
+  }
+  static bool possible() { return true; }
+
+  local::BackendOptions options;
 };
 
 }  // namespace sandbox

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+
+#include "async/async.hpp"
+#include "sandbox/pandastack/errors.hpp"
+
+namespace sandbox::pandastack {
+
+// Whether it may go better the next time: the network, or a server that had a bad moment.
+inline bool is_passing(const Error& failure) {
+  bool by_server = failure.status >= 500 && failure.status != 501 && failure.status != 507;
+  return failure.failure != Failure::closed && (failure.status == 0 || by_server);
+}
+
+// The result of a call that may be made again whatever became of it; a few times, if it fails.
+template <class T>
+async::awaitable<T> persist(std::function<async::awaitable<T>()> call) {
+  constexpr int kAttempts = 4;
+  std::chrono::milliseconds pause{300};
+  for (int attempt = 1;; ++attempt) {
+    try {
+      co_return co_await call();
+    } catch (const Error& failure) {
+      if (attempt == kAttempts || !is_passing(failure)) throw;
+    }
+    co_await async::sleep_for(pause);
+    pause *= 2;
+  }
+}
+
+}  // namespace sandbox::pandastack

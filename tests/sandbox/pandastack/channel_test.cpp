@@ -1,0 +1,273 @@
+#include "sandbox/pandastack/channel.hpp"
+
+#include <doctest/doctest.h>
+
+#include <deque>
+
+#include "sandbox/frames.hpp"
+#include "sandbox/pandastack/errors.hpp"
+#include "tests/sandbox/fake_kernel.hpp"
+
+// The kernel link over a relay that answers as its test says.
+
+namespace sandbox::pandastack {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string record(std::string_view header, std::string_view payload = {}) {
+  return encode_frame(object(header), payload);
+}
+
+struct Answered {
+  std::vector<std::string> pieces;
+  bool cut = false;  // the connection ends after them
+};
+struct Failed {};  // whether it arrived is not known
+using Reply = std::variant<Answered, Failed, Refusal>;
+
+class Body final : public RelayAnswer {
+ public:
+  explicit Body(Answered answer)
+      : pieces_(answer.pieces.begin(), answer.pieces.end()), cut_(answer.cut) {}
+  awaitable<std::optional<std::string>> read() override {
+    if (pieces_.empty() && cut_) throw Error(Failure::cut, Outcome::unknown, "cut");
+    if (pieces_.empty()) co_return std::nullopt;
+    std::string piece = pieces_.front();
+    pieces_.pop_front();
+    co_return piece;
+  }
+
+ private:
+  std::deque<std::string> pieces_;
+  bool cut_;
+};
+
+struct Script final : Route {
+  awaitable<std::unique_ptr<RelayAnswer>> ask(std::string method, std::string target,
+                                              std::string body,
+                                              std::chrono::milliseconds) override {
+    std::string line = method + " " + target.substr(0, target.find("&until"));
+    asked.push_back(line + (body.empty() ? "" : " +frame"));
+    if (replies.empty()) throw Error(Failure::no_connection, Outcome::refused, "nobody there");
+    Reply reply = replies.front();
+    replies.pop_front();
+    if (auto* answer = std::get_if<Answered>(&reply)) co_return std::make_unique<Body>(*answer);
+    if (auto* refusal = std::get_if<Refusal>(&reply)) throw std::move(*refusal);
+    throw Error(Failure::cut, Outcome::unknown, "cut");
+  }
+  awaitable<std::optional<RelayState>> mend() override {
+    ++mended;
+    co_return mends_to;
+  }
+
+  std::deque<Reply> replies;
+  std::vector<std::string> asked;
+  int mended = 0;
+  std::optional<RelayState> mends_to;
+};
+
+RelayState state(std::int64_t sent, std::int64_t last = 0, std::string epoch = "a-1") {
+  RelayState made;
+  made.epoch = std::move(epoch);
+  made.port = 1;
+  made.connected = true;
+  made.sent = sent;
+  made.last = last;
+  return made;
+}
+
+Refusal other_epoch(RelayState now) {
+  Refusal refusal(409, "epoch", "another epoch");
+  refusal.state = std::move(now);
+  return refusal;
+}
+
+// A kernel of which one frame (a `resumed`) was delivered, in the middle of a cell's life.
+struct Desk {
+  explicit Desk(LinkPatience patience = {1ms, 5ms, 2s}) : patience_(patience) {}
+  ~Desk() {
+    channel.reset();
+    io.restart();
+    io.run_for(50ms);
+  }
+  void begin() {
+    channel =
+        std::make_unique<RelayChannel>(io.get_executor(), route, state(1, 7), 1 << 30, patience_);
+  }
+  void execute(int id) {
+    run_to_end(io, channel->send(object(R"({"op":"execute","id":)" + std::to_string(id) + "}")));
+  }
+  // What comes until nothing more does: "text", "(early)", "ev", "closed".
+  std::string story() {
+    io.restart();
+    io.run_for(60ms);
+    std::string text;
+    while (auto event = channel->poll()) {
+      if (auto* piece = std::get_if<StreamBytes>(&*event))
+        text += piece->bytes + (piece->is_early ? "(early) " : " ");
+      else if (auto* frame = std::get_if<Frame>(&*event))
+        text += std::string(frame->header.at("ev").as_string()) + " ";
+      else
+        text += std::holds_alternative<Violation>(*event) ? "violation " : "closed ";
+    }
+    return text;
+  }
+
+  boost::asio::io_context io{1};
+  std::shared_ptr<Script> route = std::make_shared<Script>();
+  std::unique_ptr<RelayChannel> channel;
+
+ private:
+  LinkPatience patience_;
+};
+
+const std::string kBefore = record(R"({"seq":8,"is":"stdout"})", "thread");
+const std::string kSent = record(R"({"seq":9,"is":"sent","number":2})");
+const std::string kStarted =
+    record(R"({"seq":10,"is":"frame","header":{"ev":"started","id":5,"execution_count":1}})");
+const std::string kText = record(R"({"seq":11,"is":"stdout"})", "hello");
+const std::string kDone =
+    record(R"({"seq":12,"is":"frame","header":{"ev":"done","id":5,"status":"ok"}})");
+const std::string kEnd = record(R"({"seq":12,"is":"end","why":"done"})");
+
+TEST_CASE("a cell is one request, and none is made between cells") {
+  Desk desk;
+  desk.begin();
+  CHECK(desk.story() == "");
+  CHECK(desk.route->asked.empty());
+  desk.route->replies.push_back(
+      Answered{{kBefore + kSent + kStarted, kText + kDone.substr(0, 5), kDone.substr(5) + kEnd}});
+  desk.execute(5);
+  CHECK(desk.story() == "thread(early) started hello done ");
+  CHECK(desk.route->asked ==
+        std::vector<std::string>{"POST /exchange?epoch=a-1&after=7&send=2 +frame"});
+}
+
+TEST_CASE("a connection that is lost is resumed, and the frame is delivered once") {
+  Desk desk;
+  desk.begin();
+  SUBCASE("in the middle of the answer") {
+    desk.route->replies = {Answered{{kBefore + kSent + kStarted}, true}, Failed{},
+                           Answered{{kStarted + kText + kDone + kEnd}}};
+    desk.execute(5);
+    CHECK(desk.story() == "thread(early) started hello done ");
+    CHECK(desk.route->asked ==
+          std::vector<std::string>{"POST /exchange?epoch=a-1&after=7&send=2 +frame",
+                                   "POST /exchange?epoch=a-1&after=10",
+                                   "POST /exchange?epoch=a-1&after=10"});
+  }
+  SUBCASE("before it: under the same number") {
+    desk.route->replies = {Failed{}, Answered{{kSent + kStarted + kText + kDone + kEnd}}};
+    desk.execute(5);
+    CHECK(desk.story() == "started hello done ");
+    CHECK(desk.route->asked[0] == desk.route->asked[1]);
+  }
+  SUBCASE("with an end that is missing") {
+    desk.route->replies = {Answered{{kSent + kStarted + kText}}, Answered{{kDone + kEnd}}};
+    desk.execute(5);
+    CHECK(desk.story() == "started hello done ");
+  }
+}
+
+TEST_CASE("another relay: what it says decides whether the frame is delivered again") {
+  Desk desk;
+  desk.begin();
+  SUBCASE("it has not arrived") {
+    desk.route->replies = {other_epoch(state(1, 0, "b-1")),
+                           Answered{{kSent + kStarted + kDone + kEnd}}};
+    desk.execute(5);
+    CHECK(desk.story() == "started done ");
+    CHECK(desk.route->asked.back() == "POST /exchange?epoch=b-1&after=0&send=2 +frame");
+  }
+  SUBCASE("it has, and what came of it is lost") {
+    desk.route->replies = {other_epoch(state(2, 0, "b-1")),
+                           Answered{{record(R"({"seq":0,"is":"end","why":"done"})")}}};
+    desk.execute(5);
+    CHECK(desk.story() == "error done ");
+    CHECK(desk.route->asked.back() == "POST /exchange?epoch=b-1&after=0");
+  }
+  SUBCASE("the secret alone is another: the numbers go on") {
+    desk.route->replies = {other_epoch(state(1, 7, "a-2")),
+                           Answered{{kBefore + kSent + kStarted + kDone + kEnd}}};
+    desk.execute(5);
+    CHECK(desk.story() == "thread(early) started done ");
+    CHECK(desk.route->asked.back() == "POST /exchange?epoch=a-2&after=7&send=2 +frame");
+  }
+  SUBCASE("another kernel: ours has ended") {
+    desk.route->replies = {other_epoch(state(0, 0, "b-1"))};
+    desk.execute(5);
+    CHECK(desk.story() == "closed ");
+  }
+}
+
+awaitable<void> how(RelayChannel& channel, Exit& exit) { exit = co_await channel.exit(); }
+
+TEST_CASE("an end is told with its cause") {
+  Desk desk;
+  desk.begin();
+  Exit exit;
+  SUBCASE("by a signal") {
+    desk.route->replies = {Answered{
+        {kSent, record(R"({"seq":10,"is":"exit","code":null,"signal":11,"oom_kills":0})")}}};
+    desk.execute(5);
+    CHECK(desk.story() == "closed ");
+    run_to_end(desk.io, how(*desk.channel, exit));
+    CHECK(exit.cause == "SIGSEGV (segmentation fault)");
+    CHECK_FALSE(exit.unreachable);
+  }
+  SUBCASE("for lack of memory") {
+    desk.route->replies = {
+        Answered{{record(R"({"seq":10,"is":"exit","code":null,"signal":9,"oom_kills":1})")}}};
+    desk.execute(5);
+    CHECK(desk.story() == "closed ");
+    run_to_end(desk.io, how(*desk.channel, exit));
+    CHECK(exit.cause == "killed: memory limit of 1 GiB reached");
+  }
+  SUBCASE("of the guest") {
+    desk.execute(5);
+    CHECK(desk.story() == "closed ");
+    CHECK(desk.route->mended > 0);
+    run_to_end(desk.io, how(*desk.channel, exit));
+    CHECK(exit.unreachable);
+  }
+}
+
+TEST_CASE("out of reach for too long is not an end") {
+  Desk desk({1ms, 5ms, 20ms});
+  desk.begin();
+  desk.route->mends_to = state(1, 7);
+  desk.execute(5);
+  CHECK(desk.story() == "closed ");
+  Exit exit;
+  run_to_end(desk.io, how(*desk.channel, exit));
+  CHECK(exit.unreachable);
+}
+
+TEST_CASE("what is no record, or no frame, is a violation") {
+  for (std::string bytes :
+       {std::string("\xff\xff\xff\xff\0\0\0\0", 8), record(R"({"is":"stdout"})"),
+        record(R"({"seq":9,"is":"nonsense"})"), record(R"({"seq":9,"is":"frame","header":[]})"),
+        record(R"({"seq":9,"is":"violation","what":"x"})")}) {
+    CAPTURE(bytes);
+    Desk desk;
+    desk.begin();
+    desk.route->replies = {Answered{{bytes}}};
+    desk.execute(5);
+    CHECK(desk.story().starts_with("violation "));
+  }
+}
+
+TEST_CASE("a kernel that is let go of is told nothing more") {
+  Desk desk;
+  desk.begin();
+  desk.channel->let_go("left");
+  desk.channel->kill();
+  desk.channel->interrupt();
+  CHECK(desk.story() == "closed ");
+  CHECK(desk.route->asked.empty());
+  CHECK_THROWS(run_to_end(desk.io, desk.channel->send(object(R"({"op":"shutdown"})"))));
+}
+
+}  // namespace
+}  // namespace sandbox::pandastack
