@@ -51,8 +51,8 @@ TEST_CASE("a refusal is the relay's only with a reason") {
   CHECK(refusal->reason == "epoch");
   REQUIRE(refusal->state);
   CHECK(refusal->state->sent == 4);
-  CHECK_FALSE(read_refusal(409, R"({"error":"sandbox not running (paused or hibernated)"
-})"));
+  const char* of_the_api = "{\"error\":\"sandbox not running (paused or hibernated)\"}";
+  CHECK_FALSE(read_refusal(409, of_the_api));
   CHECK_FALSE(read_refusal(404, "404 page not found"));
 }
 
