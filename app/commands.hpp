@@ -11,10 +11,12 @@ int run(const Options& options);
 int doctor(const Options& options);
 int template_build(const Options& options);
 int template_list(const Options& options);
-int snapshots_list(const Options& options);  // these five: snapshots.cpp
+int client_config(const Options& options);
+int snapshots_list(const Options& options);  // these six: snapshots.cpp
 int snapshots_show(const Options& options);
 int snapshots_delete(const Options& options);
 int sessions_list(const Options& options);
 int sessions_close(const Options& options);
+int sessions_export(const Options& options);
 
 }  // namespace app

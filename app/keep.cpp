@@ -2,6 +2,7 @@
 
 #include "app/version.hpp"
 #include "async/task_group.hpp"
+#include "tools/prompts.hpp"
 #include "tools/resource_changes.hpp"
 #include "tools/tools.hpp"
 
@@ -10,22 +11,6 @@ namespace app {
 namespace {
 
 constexpr std::size_t kPoolThreads = 2;
-
-// What a model should know before its first call; under 200 tokens.
-constexpr std::string_view kInstructions =
-    "run_python executes code in a persistent, isolated IPython kernel. State persists: define "
-    "things once and reuse them; do not reload data in each call. Figures are returned as images: "
-    "just plot. End a cell with an expression to see its value. Results name the session: pass "
-    "`session` on if your host starts a new connection for each call. Bring data in with "
-    "upload_file (by path where possible); files live in /workspace. A result that says `running` "
-    "goes on in the background: call wait_execution.";
-
-std::string instructions(const sandbox::Backend& backend) {
-  bool can_be_off = backend.capabilities().network_isolation;
-  return std::string(kInstructions) +
-         (can_be_off ? " There is no network unless a session was created with it."
-                     : " Code has internet access.");
-}
 
 mcp::Implementation self() {
   mcp::Implementation implementation;
@@ -77,13 +62,16 @@ Keep::Keep(boost::asio::io_context& io, const Options& options)
                &observers),
       tickets(sessions, ticket_limits(options)),
       resources(sessions),
-      server(self(), instructions(backend), offer(options)) {
+      server(self(), tools::instructions(backend.capabilities().network_isolation),
+             offer(options)) {
   observers.add(std::make_shared<tools::ResourceChanges>(hub));
 }
 
 mcp::Offer Keep::offer(const Options& options) {
   mcp::Offer offer;
   offer.tools = tools::all(sessions, pool, uploads(options), tickets);
+  offer.prompts = tools::prompts();
+  offer.complete = tools::completer(sessions);
   offer.resources = &resources;
   offer.hub = &hub;
   // A durable session mostly has an image of its own.

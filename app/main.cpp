@@ -49,6 +49,10 @@ int dispatch(const app::Invocation& invocation) {
       return app::sessions_list(invocation.options);
     case app::Command::sessions_close:
       return app::sessions_close(invocation.options);
+    case app::Command::sessions_export:
+      return app::sessions_export(invocation.options);
+    case app::Command::client_config:
+      return app::client_config(invocation.options);
   }
   return 2;
 }

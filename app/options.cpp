@@ -257,6 +257,14 @@ class Table {
   std::size_t kernels_each_ = 0;
 };
 
+// What a client is to start us with is tried now: it would only see a server that ends.
+void check_arguments(std::vector<std::string> arguments) {
+  std::vector<char*> argv{program_invocation_short_name};
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  parse(static_cast<int>(argv.size()) - 1, argv.data());
+}
+
 }  // namespace
 
 Invocation parse(int argc, char** argv) {
@@ -287,6 +295,8 @@ Invocation parse(int argc, char** argv) {
     std::exit(code == 0 ? 0 : 2);
   }
   invocation.command = command_of(app);
+  if (invocation.command == Command::client_config)
+    check_arguments(options.client_config.arguments);
   return invocation;
 }
 

@@ -44,6 +44,15 @@ struct PandaStackOptions {
   std::chrono::seconds ttl{3600};  // of a sandbox, when no server keeps it alive
 };
 
+// What `pykeep client-config` can be told.
+struct ClientConfigOptions {
+  std::string client;
+  std::string name = "pykeep";  // of the entry
+  std::string file, url;        // may be empty
+  bool write = false, remove = false;
+  std::vector<std::string> arguments;  // of the pykeep that the client starts
+};
+
 // Everything the command line and the environment can say, once checked.
 struct Options {
   std::filesystem::path state_directory;  // absolute
@@ -67,6 +76,8 @@ struct Options {
   std::string template_name = "default", python, requirements;  // template build
   bool system_packages = false;                                 // template build
   std::string stored_id;                                        // snapshots, sessions
+  std::string format = "ipynb", output;                         // sessions export
+  ClientConfigOptions client_config;
 };
 
 enum class Command {
@@ -80,7 +91,9 @@ enum class Command {
   snapshots_show,
   snapshots_delete,
   sessions_list,
-  sessions_close
+  sessions_close,
+  sessions_export,
+  client_config
 };
 
 struct Invocation {

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 #include <ctime>
+#include <fstream>
+#include <limits>
 
 #include "app/backends.hpp"
 #include "app/commands.hpp"
@@ -10,6 +12,7 @@
 #include "sandbox/bounded_text.hpp"
 #include "sandbox/session_store.hpp"
 #include "sandbox/snapshot_store.hpp"
+#include "tools/notebook.hpp"
 
 namespace app {
 
@@ -118,6 +121,34 @@ int sessions_close(const Options& options) {
     return 0;
   }
   return unknown(options);
+}
+
+// Also of a session that a server runs: its history can be read at any time.
+int sessions_export(const Options& options) {
+  sandbox::SessionStore store(options.state_directory);
+  std::vector<std::string> found;
+  for (const auto& record : store.list(std::nullopt))
+    if (record.id == options.stored_id || record.name == options.stored_id)
+      found.push_back(record.id);
+  if (found.empty()) return unknown(options);
+  if (found.size() > 1) {
+    std::fprintf(stderr, "pykeep: several sessions are called that; name one by its handle:\n");
+    for (const std::string& id : found) std::fprintf(stderr, "  %s\n", id.c_str());
+    return 1;
+  }
+  auto format =
+      options.format == "py" ? tools::ExportFormat::script : tools::ExportFormat::notebook;
+  std::string text = tools::exported(store.history_of(found.front()), format,
+                                     std::numeric_limits<std::size_t>::max());
+  if (options.output.empty() || options.output == "-") {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return 0;
+  }
+  std::ofstream out(options.output, std::ios::binary | std::ios::trunc);
+  out << text << std::flush;
+  if (out) return 0;
+  std::fprintf(stderr, "pykeep: cannot write %s\n", options.output.c_str());
+  return 1;
 }
 
 }  // namespace app

@@ -1,10 +1,21 @@
 #include "app/subcommands.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <utility>
+
+#include "client_config/clients.hpp"
 
 namespace app {
 
 namespace {
+
+// As it can be a key in JSON, TOML and YAML alike.
+std::string is_plain_name(const std::string& name) {
+  auto plain = [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_'; };
+  bool fits = !name.empty() && name.size() <= 64 && std::ranges::all_of(name, plain);
+  return fits ? "" : "expected letters, digits, - and _: " + name;
+}
 
 void add_run(CLI::App& app, Options& options) {
   CLI::App* run = app.add_subcommand("run", "Run code in a fresh sandbox; charts go to files");
@@ -42,6 +53,31 @@ void add_stored(CLI::App& app, Options& options) {
   sessions->add_subcommand("close", "Delete one that nobody runs")
       ->add_option("id", options.stored_id, "its handle")
       ->required();
+  CLI::App* whole = sessions->add_subcommand("export", "One as a notebook or a script");
+  whole->add_option("session", options.stored_id, "its handle or name")->required();
+  whole->add_option("--format", options.format, "ipynb or py")
+      ->check(CLI::IsMember({"ipynb", "py"}))
+      ->capture_default_str();
+  whole->add_option("-o,--output", options.output, "file to write (default: stdout)");
+}
+
+void add_client_config(CLI::App& app, Options& options) {
+  ClientConfigOptions& wanted = options.client_config;
+  std::vector<std::string> ids;
+  for (const auto& client : ::client_config::clients()) ids.emplace_back(client.id);
+  CLI::App* config = app.add_subcommand(
+      "client-config", "Print an MCP client's entry for this server, or put it into its file");
+  config->fallthrough(false);  // options of the server it starts come behind --
+  config->add_option("client", wanted.client)->required()->check(CLI::IsMember(ids));
+  auto* write = config->add_flag("--write", wanted.write, "put it into the client's file");
+  config->add_flag("--remove", wanted.remove, "take it out again")->excludes(write);
+  config->add_option("--file", wanted.file, "another file than the client's usual one");
+  config->add_option("--name", wanted.name, "of the entry")
+      ->check(is_plain_name)
+      ->capture_default_str();
+  config->add_option("--url", wanted.url, "of a pykeep that serves HTTP: https://host/mcp");
+  config->add_option("arguments", wanted.arguments, "behind --: what the client starts pykeep with")
+      ->excludes("--url");
 }
 
 }  // namespace
@@ -51,6 +87,7 @@ void add_commands(CLI::App& app, Options& options) {
   add_run(app, options);
   add_template(app, options);
   add_stored(app, options);
+  add_client_config(app, options);
   app.add_subcommand("doctor", "Say what isolation this machine gives")
       ->add_flag("--json", options.json, "for programs");
 }
@@ -61,9 +98,12 @@ Command command_of(const CLI::App& app) {
     if (group->got_subcommand("show")) return Command::snapshots_show;
     return group->got_subcommand("delete") ? Command::snapshots_delete : Command::snapshots_list;
   }
-  if (app.got_subcommand("sessions"))
-    return app.get_subcommand("sessions")->got_subcommand("close") ? Command::sessions_close
-                                                                   : Command::sessions_list;
+  if (app.got_subcommand("sessions")) {
+    const CLI::App* group = app.get_subcommand("sessions");
+    if (group->got_subcommand("export")) return Command::sessions_export;
+    return group->got_subcommand("close") ? Command::sessions_close : Command::sessions_list;
+  }
+  if (app.got_subcommand("client-config")) return Command::client_config;
   if (app.got_subcommand("run")) return Command::run;
   if (app.got_subcommand("http")) return Command::http;
   if (app.got_subcommand("doctor")) return Command::doctor;

@@ -20,7 +20,9 @@ struct Prompt {
 };
 
 // What a value may be completed to, best first, for an argument of a prompt or a variable of a
-// resource template that exists. The server cuts the list to what the protocol allows.
-using Completer = std::function<std::vector<std::string>(const CompleteParams& params)>;
+// resource template that exists. The server cuts the list to what the protocol allows. `call` and
+// `params` live until the returned coroutine has ended.
+using Completer =
+    std::function<awaitable<std::vector<std::string>>(Call& call, const CompleteParams& params)>;
 
 }  // namespace mcp

@@ -59,7 +59,7 @@ awaitable<GetPromptResult> Server::get_prompt(Request& request, GetPromptParams 
   co_return result;
 }
 
-awaitable<CompleteResult> Server::complete_argument(Request&, CompleteParams params) {
+awaitable<CompleteResult> Server::complete_argument(Request& request, CompleteParams params) {
   const Reference& ref = params.ref;
   if (ref.type == "ref/prompt")
     find_prompt(offer_.prompts, ref.name.value_or(""));
@@ -68,8 +68,9 @@ awaitable<CompleteResult> Server::complete_argument(Request&, CompleteParams par
   else if (!has_template(offer_.resources, ref.uri.value_or("")))
     throw Error(ErrorCode::invalid_params,
                 "Unknown resource template: " + schemas::clipped(ref.uri.value_or("")));
+  RequestCall call(request, self_.name);
   Completion completion;
-  completion.values = offer_.complete(params);
+  completion.values = co_await offer_.complete(call, params);
   completion.total = completion.values.size();
   completion.hasMore = completion.values.size() > kMaxValues;
   if (*completion.hasMore) completion.values.resize(kMaxValues);

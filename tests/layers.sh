@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-folders=(async schemas mcp transport sandbox tools app)
+folders=(async schemas mcp transport sandbox tools client_config app)
 declare -A may_know=(
   [async]="async"
   [schemas]="schemas"
@@ -12,7 +12,8 @@ declare -A may_know=(
   [transport]="transport mcp schemas async"
   [sandbox]="sandbox schemas async"
   [tools]="tools mcp sandbox schemas async"
-  [app]="app tools transport mcp sandbox schemas async"
+  [client_config]="client_config"
+  [app]="app client_config tools transport mcp sandbox schemas async"
 )
 bad=0
 

@@ -16,7 +16,8 @@ std::vector<mcp::Tool> content_tools(mcp::Hub& hub);
 // Those that ask the client while they run.
 std::vector<mcp::Tool> asking_tools();
 std::vector<mcp::Prompt> prompts();
-std::vector<std::string> complete(const mcp::CompleteParams& params);
+mcp::awaitable<std::vector<std::string>> complete(mcp::Call& call,
+                                                  const mcp::CompleteParams& params);
 
 class Resources final : public mcp::Resources {
  public:

@@ -76,11 +76,11 @@ std::vector<mcp::Prompt> prompts() {
   return all;
 }
 
-std::vector<std::string> complete(const mcp::CompleteParams& params) {
+awaitable<std::vector<std::string>> complete(Call&, const mcp::CompleteParams& params) {
   std::vector<std::string> values;
   for (const char* word : {"paris", "park", "party"})
     if (std::string_view(word).starts_with(params.argument.value)) values.emplace_back(word);
-  return values;
+  co_return values;
 }
 
 mcp::PromptMessage user_message(mcp::Content content) {

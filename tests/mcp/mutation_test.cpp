@@ -65,6 +65,11 @@ mcp::awaitable<mcp::GetPromptResult> say(mcp::Call&, const mcp::Prompt::Argument
   co_return result;
 }
 
+mcp::awaitable<std::vector<std::string>> echo(mcp::Call&, const mcp::CompleteParams& params) {
+  std::vector<std::string> values(1, params.argument.value);
+  co_return values;
+}
+
 mcp::Offer everything(mcp::Hub& hub) {
   mcp::Prompt prompt;
   prompt.info.name = "say";
@@ -75,9 +80,7 @@ mcp::Offer everything(mcp::Hub& hub) {
   prompt.get = say;
   mcp::Offer offer;
   offer.prompts.push_back(std::move(prompt));
-  offer.complete = [](const mcp::CompleteParams& params) {
-    return std::vector<std::string>{params.argument.value};
-  };
+  offer.complete = echo;
   offer.hub = &hub;
   offer.lists_change = {mcp::List::tools, mcp::List::resources};
   return offer;

@@ -20,6 +20,13 @@ mcp::awaitable<mcp::GetPromptResult> greet(mcp::Call&, const mcp::Prompt::Argume
   co_return result;
 }
 
+mcp::awaitable<std::vector<std::string>> complete(mcp::Call&, const mcp::CompleteParams& params) {
+  std::vector<std::string> values;
+  for (int i = 0; i < (params.argument.value == "many" ? 250 : 2); ++i)
+    values.push_back(params.argument.name + std::to_string(i));
+  co_return values;
+}
+
 mcp::Offer with_prompts() {
   mcp::PromptArgument who{"who", "Who", "To greet", true}, how{"how"};
   mcp::Prompt prompt;
@@ -31,12 +38,7 @@ mcp::Offer with_prompts() {
   prompt.get = greet;
   mcp::Offer offer;
   offer.prompts.push_back(std::move(prompt));
-  offer.complete = [](const mcp::CompleteParams& params) {
-    std::vector<std::string> values;
-    for (int i = 0; i < (params.argument.value == "many" ? 250 : 2); ++i)
-      values.push_back(params.argument.name + std::to_string(i));
-    return values;
-  };
+  offer.complete = complete;
   return offer;
 }
 
