@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,7 +40,11 @@ class Memory:
 
     async def command(self, *words):
         process = await asyncio.create_subprocess_exec(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        output, errors = await asyncio.wait_for(process.communicate(), LIMIT)
+        try:
+            output, errors = await asyncio.wait_for(process.communicate(), LIMIT)
+        except TimeoutError:
+            process.kill()
+            raise GuestError(f"{words[0]} took longer than {LIMIT} s") from None
         if process.returncode != 0:
             raise GuestError(f"{words[0]}: {(errors or output).decode(errors='replace').strip()}")
         return output
@@ -90,9 +95,11 @@ class Memory:
             os.close(descriptor)
         if started["pid"] != image.pid:
             raise GuestError(f"process {image.pid} came back as {started['pid']}")
-        async with asyncio.timeout(LIMIT):
-            while not self.goes_on(guest, image):
-                await asyncio.sleep(0.002)
+        end = time.monotonic() + LIMIT
+        while not self.goes_on(guest, image):
+            if time.monotonic() > end:
+                raise GuestError(f"process {image.pid} did not come back within {LIMIT} s")
+            await asyncio.sleep(0.002)
 
     def goes_on(self, guest, image):
         number = self.booted(guest).get(image.pid)

@@ -106,9 +106,11 @@ class Sandbox:
         """What is paused cannot be frozen: it goes on meanwhile."""
         if self.status == PAUSED:
             self.guest.signal_all(signal.SIGCONT)
-        yield
-        if self.status == PAUSED:
-            self.guest.signal_all(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            if self.status == PAUSED:
+                self.guest.signal_all(signal.SIGSTOP)
 
     def check_running(self):
         if self.status != RUNNING or self.guest is None:
