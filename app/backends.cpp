@@ -51,6 +51,7 @@ Backing pandastack(const Options& options, asio::any_io_executor executor,
   how.hibernated_ttl = options.sessions.keep;
   if (options.pandastack.carrier == "proxy") how.way = Way::proxy;
   if (options.pandastack.carrier == "exec") how.way = Way::exec;
+  if (options.pandastack.carrier == "repl") how.way = Way::repl;
   Backing backing;
   backing.backend = sandbox::pandastack::make_backend(executor, pool, std::move(how));
   backing.find_python = template_there;

@@ -104,8 +104,9 @@ class Table {
     add("pandastack-template", options_.pandastack.template_name,
         "PandaStack's template that sessions start from, in place of --template");
     add("pandastack-carrier", options_.pandastack.carrier,
-        "how requests get to a kernel there: auto, proxy or exec (slower; where no proxy is)")
-        ->check(CLI::IsMember({"auto", "proxy", "exec"}));
+        "how requests get to a kernel there: auto, proxy, exec (slower; where no proxy is); repl: "
+        "PandaStack's own kernel instead, with its limits (docs)")
+        ->check(CLI::IsMember({"auto", "proxy", "exec", "repl"}));
     seconds("pandastack-ttl", options_.pandastack.ttl,
             "until a sandbox there expires that no pykeep keeps alive", 60);
     add("state-dir", state_, "where sessions and templates are kept");

@@ -40,7 +40,7 @@ struct HttpOptions {
 // What `--backend pandastack` can be told. (The key and the address: PANDASTACK_… alone.)
 struct PandaStackOptions {
   std::string template_name = "code-interpreter";  // sessions start from it
-  std::string carrier = "auto";    // or "proxy", "exec": how requests get to a kernel there
+  std::string carrier = "auto";    // "proxy", "exec", "repl": how requests get to a kernel
   std::chrono::seconds ttl{3600};  // of a sandbox, when no server keeps it alive
 };
 

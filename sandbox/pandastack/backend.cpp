@@ -7,6 +7,7 @@
 #include "sandbox/pandastack/house.hpp"
 #include "sandbox/pandastack/persist.hpp"
 #include "sandbox/pandastack/remote_sandbox.hpp"
+#include "sandbox/pandastack/repl_channel.hpp"
 #include "sandbox/session_store.hpp"
 
 namespace sandbox::pandastack {
@@ -68,8 +69,9 @@ class RemoteBackend final : public Backend {
   awaitable<void> signal(Guest& guest, std::string what);
   awaitable<Made> wake(const SandboxSpec& spec, Image image);
   awaitable<Made> restore(const SandboxSpec& spec, Image image, Thaw reason);
-  Made make(const SandboxSpec& spec, std::shared_ptr<Guest> guest, const RelayState& state,
-            Start how, bool kept_files);
+  Made make(const SandboxSpec& spec, std::shared_ptr<Guest> guest,
+            const std::optional<RelayState>& state, Start how, bool kept_files);
+  bool is_repl() const { return *house_.way == Way::repl; }
 
   House house_;
 };
@@ -79,13 +81,23 @@ awaitable<std::shared_ptr<Guest>> RemoteBackend::guest_of(Vm vm) {
   co_return std::make_shared<Guest>(client, std::move(vm), house_.way);
 }
 
+// Our kernel, of which the relay says so much; without it, the vendor's own.
 RemoteBackend::Made RemoteBackend::make(const SandboxSpec& spec, std::shared_ptr<Guest> guest,
-                                        const RelayState& state, Start how, bool kept_files) {
+                                        const std::optional<RelayState>& state, Start how,
+                                        bool kept_files) {
+  std::unique_ptr<RemoteChannel> channel;
+  if (state)
+    channel = std::make_unique<RelayChannel>(
+        house_.executor, guest, *state, static_cast<std::uint64_t>(guest->vm().memory_mb) << 20,
+        house_.options.patience);
+  else
+    channel = make_repl_channel(house_.executor, guest->shared_client(), guest->vm().id);
   RemoteSandbox::Origin origin;
   origin.how = how;
   origin.kept_files = kept_files;
   origin.template_name = spec.python.name;
-  return std::make_unique<RemoteSandbox>(house_, spec, std::move(guest), state, std::move(origin));
+  return std::make_unique<RemoteSandbox>(house_, spec, std::move(guest), std::move(channel),
+                                         std::move(origin));
 }
 
 awaitable<Lifecycle> RemoteBackend::wake_up(Guest& guest) {
@@ -145,7 +157,8 @@ awaitable<RemoteBackend::Made> RemoteBackend::start_again(const SandboxSpec& spe
   auto guest = co_await guest_of(std::move(vm));
   bool exists = co_await is_up(*guest);
   if (!exists) co_return nullptr;
-  RelayState state = co_await fresh_kernel(*guest);
+  std::optional<RelayState> state;
+  if (!is_repl()) state = co_await fresh_kernel(*guest);
   Made sandbox = make(spec, guest, state, Start::cold, true);
   std::string problem;
   try {
@@ -181,7 +194,11 @@ awaitable<RemoteBackend::Made> RemoteBackend::start_new(const SandboxSpec& spec)
   Made sandbox;
   try {
     auto guest = co_await guest_of(std::move(vm));
-    RelayState state = co_await guest->set_up(spec.environment, true);
+    std::optional<RelayState> state;
+    if (is_repl())
+      co_await guest->install();
+    else
+      state = co_await guest->set_up(spec.environment, true);
     sandbox = make(spec, guest, state, Start::cold, false);
     co_await sandbox->ready(house_.options.start_limit);
     co_await house_.remember(spec, guest->vm());
@@ -230,7 +247,7 @@ awaitable<std::optional<RelayState>> RemoteBackend::at_rest(Guest& guest) {
 
 awaitable<std::unique_ptr<Sandbox>> RemoteBackend::adopt(SandboxSpec spec) {
   SessionVm record = co_await house_.record_of(spec);
-  if (!record.vm) co_return nullptr;
+  if (!record.vm || is_repl()) co_return nullptr;
   std::string problem;
   try {
     auto guest = co_await guest_of(std::move(*record.vm));
@@ -391,13 +408,18 @@ awaitable<void> RemoteBackend::stop() {
 
 Capabilities RemoteBackend::capabilities() const {
   Capabilities can;
-  can.snapshot = Capabilities::Snapshot::exact;
+  if (!is_repl()) can.snapshot = Capabilities::Snapshot::exact;
   can.memory_limit_exact = true;
-  can.outlives_server = true;
+  can.outlives_server = !is_repl();
   can.files_in_sandbox = true;
   can.session_note =
       "It runs in a microVM at PandaStack, where it always has internet access, and the memory and "
       "disk that its template has.";
+  if (is_repl())
+    can.session_note +=
+        " It has PandaStack's own kernel: output comes when a cell has ended, a cell cannot be "
+        "interrupted without the loss of its variables, input() and child processes that print do "
+        "not work, and variables are not kept by snapshots or the server's end.";
   can.snapshot_note =
       "It is kept at PandaStack, which may delete it 7 days after its session has ended.";
   return can;

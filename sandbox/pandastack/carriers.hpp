@@ -14,6 +14,7 @@ enum class Way {
   automatic,  // the proxy, unless it turns out not to be there
   proxy,      // the API's reverse proxy to the relay's port: binary, and one request a cell
   exec,       // a command in the guest whose output is streamed: base64, and a Python start each
+  repl,       // none: the vendor's own Python instead of our kernel (repl_channel.hpp)
 };
 
 // Each refers to the VM as it is when it is asked: its port and secret may change. Both outlive it.

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "sandbox/kernel_channel.hpp"
 #include "sandbox/pandastack/relay.hpp"
+#include "sandbox/pandastack/remote_channel.hpp"
 
 namespace sandbox::pandastack {
 
@@ -27,7 +27,7 @@ class Route : public Carrier {
   virtual awaitable<std::optional<RelayState>> mend() = 0;
 };
 
-class RelayChannel final : public KernelChannel {
+class RelayChannel final : public RemoteChannel {
  public:
   // Of a kernel whose relay said `state`, with `sent`; what that relay holds by now is skipped if
   // it is of an old kernel (`sent` is not 0). `memory` of the guest is for the words of
@@ -46,10 +46,8 @@ class RelayChannel final : public KernelChannel {
   awaitable<Exit> exit() override;
   std::uint64_t memory_kills() override;
 
-  // Lets go of the kernel, which lives on: nothing is sent any more, and Closed comes.
-  void let_go(std::string because);
-  // Waits for signals that are under way, at most `limit`.
-  awaitable<void> settle(std::chrono::milliseconds limit);
+  void let_go(std::string because) override;
+  awaitable<void> settle(std::chrono::milliseconds limit) override;
 
  private:
   struct Core;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr milliseconds kCreateLimit{90'000}, kMemoryLimit{400'000}, kFileLimit{300'000};
 constexpr milliseconds kBeyondCommand{15'000};
-constexpr std::uint64_t kMaxList = 16 << 20;
+constexpr std::uint64_t kMaxList = 16 << 20, kMaxCell = 64 << 20;
 
 void check_ttl(std::int64_t seconds) {
   if (seconds < 1) refuse("a TTL below one second ends the sandbox at once");
@@ -242,6 +242,31 @@ awaitable<std::unique_ptr<ExecStream>> Client::exec_stream(std::string id, std::
   ask.cap = kNoCap;
   ask.silence = silence;
   return stream(caller_, std::move(ask));
+}
+
+awaitable<std::string> Client::open_repl(std::string id) {
+  json::object body;
+  body["language"] = "python";
+  Ask ask = to_post("start a Python session", sandbox_path(id, "/repl/sessions"), body);
+  ask.reaches_guest = true;
+  return fetch(caller_, std::move(ask), read_repl_session);
+}
+
+awaitable<ReplResult> Client::run_repl(std::string id, std::string session, std::string code,
+                                       milliseconds limit) {
+  json::object body;
+  body["code"] = code;
+  body["timeout_ms"] = limit.count();
+  std::string rest = "/repl/sessions/" + percent_encoded(session) + "/run";
+  Ask ask = to_post("run a cell", sandbox_path(id, rest), body);
+  ask.limit = limit + kBeyondCommand;
+  ask.cap = kMaxCell;
+  return fetch(caller_, std::move(ask), read_repl);
+}
+
+awaitable<void> Client::close_repl(std::string id, std::string session) {
+  std::string rest = "/repl/sessions/" + percent_encoded(session);
+  return perform(caller_, to_delete("end a Python session", sandbox_path(id, rest)));
 }
 
 awaitable<void> Client::put_file(std::string id, std::string path, std::string bytes) {

@@ -111,6 +111,13 @@ class Client {
                                                      std::chrono::milliseconds limit,
                                                      std::chrono::seconds silence = {});
 
+  // The vendor's own Python: a session, whose id is returned, and cells in it. It is not to be
+  // given anything but ASCII, nor used again after a call that failed.
+  awaitable<std::string> open_repl(std::string id);
+  awaitable<ReplResult> run_repl(std::string id, std::string session, std::string code,
+                                 std::chrono::milliseconds limit);
+  awaitable<void> close_repl(std::string id, std::string session);
+
   // Paths are absolute, in the guest (std::invalid_argument otherwise).
   // At most kMaxUpload bytes (std::invalid_argument). Not atomic; makes the directories.
   awaitable<void> put_file(std::string id, std::string path, std::string bytes);

@@ -83,7 +83,8 @@ std::string Guest::start_command() const {
 
 // One upload and one command: all of it is in one file, which takes itself apart.
 awaitable<ExecResult> Guest::put_in_place(
-    const std::vector<std::pair<std::string, std::string>>& environment, bool with_packages) {
+    const std::vector<std::pair<std::string, std::string>>& environment, bool with_packages,
+    bool and_start) {
   json::object given, files, variables;
   if (with_packages)
     for (const auto& [name, text] : package_files()) files[name] = text;
@@ -101,8 +102,8 @@ awaitable<ExecResult> Guest::put_in_place(
       "import json, os, sys; given = json.load(open(sys.argv[1])); os.unlink(sys.argv[1]); "
       "exec(given[\"script\"])";
   std::string command =
-      limited(kStartLimit, "python3 -I -c " + shell_word(take) + " " + shell_word(path)) + " && " +
-      start_command();
+      limited(kStartLimit, "python3 -I -c " + shell_word(take) + " " + shell_word(path));
+  if (and_start) command += " && " + start_command();
   co_return co_await client_->exec(vm_.id, std::move(command), 2 * kStartLimit);
 }
 
@@ -110,14 +111,25 @@ awaitable<RelayState> Guest::set_up(std::vector<std::pair<std::string, std::stri
                                     bool is_new) {
   vm_.secret = random_hex(32);
   if (is_new) vm_.package = package_directory();
-  std::function<awaitable<ExecResult>()> put = [&] { return put_in_place(environment, is_new); };
+  std::function<awaitable<ExecResult>()> put = [&] {
+    return put_in_place(environment, is_new, true);
+  };
   ExecResult result = co_await persist(put);
   if (!is_new && result.exit_code == kMissing) {  // a restore that lost the disk
     vm_.package = package_directory();
-    put = [&] { return put_in_place(environment, true); };
+    put = [&] { return put_in_place(environment, true, true); };
     result = co_await persist(put);
   }
   co_return co_await started(std::move(result));
+}
+
+awaitable<void> Guest::install() {
+  vm_.package = package_directory();
+  vm_.secret = random_hex(32);
+  std::vector<std::pair<std::string, std::string>> none;
+  std::function<awaitable<ExecResult>()> put = [&] { return put_in_place(none, true, false); };
+  ExecResult result = co_await persist(put);
+  if (result.exit_code != 0) throw failed("the installation of our files", result);
 }
 
 awaitable<RelayState> Guest::start() {

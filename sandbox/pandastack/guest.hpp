@@ -19,6 +19,7 @@ class Guest final : public Route {
   Guest(std::shared_ptr<Client> client, Vm vm, std::shared_ptr<Way> way);
 
   Client& client() { return *client_; }
+  std::shared_ptr<Client> shared_client() const { return client_; }
   const Vm& vm() const { return vm_; }
 
   // For a guest that is new, or has just become another one by a restore: puts the packages there
@@ -26,6 +27,8 @@ class Guest final : public Route {
   // Error, or StartError when the guest cannot run a kernel.
   awaitable<RelayState> set_up(std::vector<std::pair<std::string, std::string>> environment,
                                bool is_new);
+  // For a guest that gets no kernel of ours: the packages alone, for script(). Throws Error.
+  awaitable<void> install();
   // `start` alone: what runs is left alone. Throws as set_up().
   awaitable<RelayState> start();
   // One of the guest's scripts (guest/) with one argument, JSON: what it printed. Throws Error.
@@ -39,7 +42,8 @@ class Guest final : public Route {
 
  private:
   awaitable<ExecResult> put_in_place(
-      const std::vector<std::pair<std::string, std::string>>& environment, bool with_packages);
+      const std::vector<std::pair<std::string, std::string>>& environment, bool with_packages,
+      bool and_start);
   awaitable<RelayState> started(ExecResult result);
   std::string start_command() const;
 

@@ -19,32 +19,24 @@ namespace {
 constexpr milliseconds kSnapshotLimit = 300s;
 constexpr auto kSettle = 1000ms;
 
-std::unique_ptr<RelayChannel> link(House& house, std::shared_ptr<Guest> guest,
-                                   const RelayState& state, RelayChannel*& channel) {
-  std::uint64_t memory = static_cast<std::uint64_t>(guest->vm().memory_mb) << 20;
-  auto made = std::make_unique<RelayChannel>(house.executor, std::move(guest), state, memory,
-                                             house.options.patience);
-  channel = made.get();
-  return made;
-}
-
 }  // namespace
 
 RemoteSandbox::RemoteSandbox(House& house, SandboxSpec spec, std::shared_ptr<Guest> guest,
-                             const RelayState& state, Origin origin)
+                             std::unique_ptr<RemoteChannel> channel, Origin origin)
     : house_(house),
       spec_(std::move(spec)),
       guest_(std::move(guest)),
       origin_(std::move(origin)),
       files_(house.executor, house.pool, guest_),
       spill_(files_, house.options.full_output),
-      kernel_(house.executor, link(house, guest_, state, channel_), house.options.output, &spill_),
+      channel_(*channel),
+      kernel_(house.executor, std::move(channel), house.options.output, &spill_),
       tasks_(house.executor) {
   tasks_.spawn(keep_alive(guest_, house.options.ttl));
 }
 
 RemoteSandbox::~RemoteSandbox() {
-  channel_->let_go("its session was left");
+  channel_.let_go("its session was left");
   tasks_.cancel();
 }
 
@@ -79,7 +71,9 @@ std::string RemoteSandbox::description() const {
     const auto* value = kernel_.greeting().if_contains(key);
     return value && value->is_string() ? readable_end(value->get_string(), 40) : std::string("?");
   };
-  std::string way = *house_.way == Way::exec ? "exec" : "its proxy";
+  std::string way = "its proxy";
+  if (*house_.way == Way::exec) way = "exec";
+  if (*house_.way == Way::repl) way = "its own sessions";
   return "Python " + version("python") + ", IPython " + version("ipython") + ", in sandbox " +
          guest_->vm().id + " by way of " + way;
 }
@@ -119,6 +113,8 @@ awaitable<FreezeReport> RemoteSandbox::freeze(std::filesystem::path image, Freez
   co_await asio::this_coro::throw_if_cancelled(false);
   if (running_) throw FreezeError("a cell is running: it can be saved once the cell has ended");
   if (!kernel_.alive()) throw FreezeError("the kernel has ended: there is nothing to save");
+  if (*house_.way == Way::repl)
+    throw FreezeError("PandaStack's own kernel does not come back from a snapshot");
   Image record;
   record.template_name = origin_.template_name;
   record.vm = guest_->vm();
@@ -152,7 +148,7 @@ awaitable<FreezeReport> RemoteSandbox::freeze(std::filesystem::path image, Freez
 awaitable<bool> RemoteSandbox::leave() {
   co_await asio::this_coro::throw_if_cancelled(false);
   bool is_to_be_found = co_await is_the_sessions();
-  if (!is_to_be_found || !kernel_.alive()) co_return false;
+  if (!is_to_be_found || !kernel_.alive() || *house_.way == Way::repl) co_return false;
   left_ = true;
   co_await close();
   co_return true;
@@ -169,10 +165,10 @@ awaitable<void> RemoteSandbox::close() {
   tasks_.cancel();
   co_await tasks_.join();
   bool needed = co_await is_the_sessions();
-  if (left_ || !needed) channel_->let_go("its session was left");
+  if (left_ || !needed) channel_.let_go("its session was left");
   co_await kernel_.close();
-  channel_->let_go("it was ended");
-  co_await channel_->settle(kSettle);
+  channel_.let_go("it was ended");
+  co_await channel_.settle(kSettle);
   if (!needed) house_.let_go_soon(guest_->vm().id);
 }
 

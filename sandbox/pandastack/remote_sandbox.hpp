@@ -19,9 +19,9 @@ class RemoteSandbox final : public Sandbox {
     bool kept_files = false;
     std::string template_name;
   };
-  // `state` is the relay's, with `sent`. `house` outlives it.
+  // `channel` is that of its kernel. `house` outlives it.
   RemoteSandbox(House& house, SandboxSpec spec, std::shared_ptr<Guest> guest,
-                const RelayState& state, Origin origin);
+                std::unique_ptr<RemoteChannel> channel, Origin origin);
   ~RemoteSandbox() override;
 
   // As Kernel::ready and Kernel::resumed.
@@ -56,7 +56,7 @@ class RemoteSandbox final : public Sandbox {
   Origin origin_;
   GuestFiles files_;
   GuestSpill spill_;
-  RelayChannel* channel_;  // the kernel's
+  RemoteChannel& channel_;  // the kernel's
   Kernel kernel_;
   bool running_ = false;
   bool left_ = false;  // the kernel goes on without us

@@ -130,6 +130,20 @@ ExecResult read_exec(const json::value& in) {
   return {number<int>(from, "exit_code"), text(from, "stdout"), text(from, "stderr")};
 }
 
+ReplResult read_repl(const json::value& in) {
+  const json::object& from = object(in);
+  if (!from.contains("exit")) throw std::runtime_error("the answer has no exit");
+  ReplResult out;
+  out.exit_code = number<int>(from, "exit");
+  out.standard_output = text(from, "stdout");
+  out.standard_error = text(from, "stderr");
+  for (const json::value& each : list(in, "results"))
+    if (each.is_object()) out.results.push_back(each.get_object());
+  return out;
+}
+
+std::string read_repl_session(const json::value& in) { return id(object(in)); }
+
 FileEntry read_file_entry(const json::value& in) {
   const json::object& from = object(in);
   FileEntry out;

@@ -59,6 +59,13 @@ struct ExecResult {
   std::string standard_output, standard_error;  // text: what is not UTF-8 was replaced on the way
 };
 
+// What one cell of the vendor's own Python gave (agent/internal/api/repl_sessions.go).
+struct ReplResult {
+  int exit_code = 0;
+  std::string standard_output, standard_error;
+  std::vector<boost::json::object> results;  // MIME type -> text; of images base64
+};
+
 struct FileEntry {
   std::string name;  // of the entry, without its directory
   bool is_directory = false;
@@ -79,6 +86,8 @@ SnapshotInfo read_snapshot(const boost::json::value& in);
 std::vector<SnapshotInfo> read_snapshots(const boost::json::value& in);
 ForkTree read_fork_tree(const boost::json::value& in);
 ExecResult read_exec(const boost::json::value& in);
+ReplResult read_repl(const boost::json::value& in);
+std::string read_repl_session(const boost::json::value& in);  // its id
 FileEntry read_file_entry(const boost::json::value& in);
 std::vector<FileEntry> read_directory(const boost::json::value& in);
 Identity read_identity(const boost::json::value& in);
