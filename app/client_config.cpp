@@ -18,8 +18,11 @@ using client_config::Entry;
 namespace {
 
 // Absolute: clients know nothing of a shell's PATH. The name we were found by outlives an upgrade
-// that moves what it leads to.
+// that moves what it leads to. The Python package's launcher names itself: without it kernels would
+// not get its environment.
 std::string own_path() {
+  if (const char* launcher = std::getenv("PYKEEP_LAUNCHER"); launcher && *launcher == '/')
+    return launcher;
   fs::path self = fs::read_symlink("/proc/self/exe");
   const char* path = std::getenv("PATH");
   std::string_view rest = path ? path : "";

@@ -83,3 +83,14 @@ def test_programs_of_yours_use_it(dist, uv, own):
         [own / "bin/python", "-c", code], env=uv, capture_output=True, text=True, check=False
     )
     assert str(own) in done.stdout, done.stderr
+
+
+def test_clients_are_told_to_start_it(uv, own):
+    said = subprocess.run(
+        [own / "bin/pykeep", "client-config", "claude-desktop"],
+        env=uv,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f'"{own}/bin/pykeep"' in said.stdout

@@ -15,9 +15,15 @@ def path() -> str:
 
 def environment() -> dict[str, str]:
     """Ours, and PYKEEP_TEMPLATE unless it is set: kernels then have the packages that are installed
-    beside this one. The option --template goes before it."""
+    beside this one. The option --template goes before it. PYKEEP_LAUNCHER is what `pykeep client-config`
+    has clients start."""
     template = own_environment()
-    return {**({"PYKEEP_TEMPLATE": template} if template else {}), **os.environ}
+    launcher = Path(sys.prefix) / "bin" / "pykeep"
+    return {
+        **({"PYKEEP_TEMPLATE": template} if template else {}),
+        **({"PYKEEP_LAUNCHER": str(launcher)} if launcher.exists() else {}),
+        **os.environ,
+    }
 
 
 def own_environment() -> str | None:
