@@ -32,7 +32,7 @@ def files(root) -> set:
 
 def test_without_bubblewrap_it_says_what_is_missing(dist, empty_root):
     subprocess.run(["dpkg-deb", "-x", dist("pykeep_*_amd64.deb"), empty_root / "tmp/pykeep"], check=True)
-    command = in_root(empty_root, "/tmp/pykeep/usr/bin/pykeep", "run", "-c", "1")
+    command = in_root(empty_root, "/tmp/pykeep/usr/bin/pykeep", "doctor")
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert done.returncode != 0 and "apt-get install bubblewrap" in done.stdout + done.stderr
     shutil.rmtree(empty_root / "tmp/pykeep")
