@@ -52,10 +52,13 @@ std::string line(const Session& session) {
          "\n";
 }
 
-std::string line(const sandbox::SessionRecord& record, std::int64_t now) {
+std::string line(const sandbox::SessionRecord& record, bool outlives_server, std::int64_t now) {
   bool whole = record.image && record.image->current;
-  return title(record) + ": on disk, " + (whole ? "variables kept" : "files only") + ", used " +
-         ago(now - record.used) + "\n";
+  std::string state = whole ? "on disk, variables kept" : "on disk, files only";
+  // Left by a server that was killed, say.
+  if (outlives_server && !whole && record.generation > 0 && !record.ended)
+    state = "without a server, variables kept if its sandbox is still there";
+  return title(record) + ": " + state + ", used " + ago(now - record.used) + "\n";
 }
 
 std::string line(const sandbox::SnapshotRecord& record, std::int64_t now) {
@@ -73,7 +76,9 @@ awaitable<mcp::CallToolResult> list(Sessions& sessions, mcp::Call& call, Args) {
   for (const auto& session : sessions.live(principal)) text += line(*session);
   auto stored = co_await sessions.stored(principal);
   std::int64_t now = now_seconds();
-  for (std::size_t i = 0; i < stored.size() && i < kMaxStored; ++i) text += line(stored[i], now);
+  bool outlives_server = sessions.capabilities().outlives_server;
+  for (std::size_t i = 0; i < stored.size() && i < kMaxStored; ++i)
+    text += line(stored[i], outlives_server, now);
   if (stored.size() > kMaxStored)
     text += "[and " + std::to_string(stored.size() - kMaxStored) + " older ones]\n";
   auto snapshots = co_await sessions.snapshots(principal);

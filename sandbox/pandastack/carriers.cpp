@@ -56,7 +56,8 @@ awaitable<std::unique_ptr<RelayAnswer>> Proxy::ask(std::string method, std::stri
 
 // Whether the failure is of an API that has no proxy, or of one that does not get through.
 bool is_absent(const Error& failure) {
-  if (failure.status == 404) return failure.message.find("sandbox") == std::string::npos;
+  // Of an unknown route, not of an unknown sandbox.
+  if (failure.status == 404) return failure.message.find("page not found") != std::string::npos;
   return failure.status == 405 || failure.status == 501 || failure.status == 502;
 }
 

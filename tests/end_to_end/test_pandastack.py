@@ -270,21 +270,31 @@ def test_without_a_proxy_requests_go_by_exec(start, fake):
     assert fake.requests() - fake_before == 1
 
 
-@pytest.mark.parametrize(
-    "switch, said",
-    [
-        ({"storm_429": {"times": 40, "only": "POST /v1/sandboxes"}}, "PandaStack takes no more"),
-        ({"no_memory": {"times": 40}}, "PandaStack has no room"),
-    ],
-)
-def test_refusals_are_told_and_leave_nothing(start, fake, switch, said):
+def test_refusals_are_told_and_leave_nothing(start, fake, environment):
     client = start()
-    fake.defects(**switch)
-    refused = client.call_tool("run_python", {"code": "1"})
-    assert refused.is_error and said in refused.text, refused.text
+    handle = handle_of(client.call_tool("create_session", {"template": "nope"}))
+    refused = python(client, "1", session=handle)
+    assert refused.is_error and "unknown template" in refused.text, refused.text
     assert not fake.sandboxes()
-    fake.defects()
     assert "2" in value(client, "1 + 1")
+    environment["PANDASTACK_API_KEY"] = "pds_" + "0" * 32
+    refused = python(start(), "1")
+    assert refused.is_error and "does not accept the key" in refused.text, refused.text
+    assert "0" * 32 not in refused.text
+
+
+def test_the_vendors_own_kernel_when_asked_for(start):
+    client = start("--pandastack-carrier", "repl")
+    made = client.call_tool("create_session", {})
+    assert "cannot be interrupted" in made.text
+    handle = handle_of(made)
+    text = value(client, "x = 41\nprint('hi')\nx + 1", session=handle)
+    assert "hi\n" in text and "42" in text
+    assert "grüße" in value(client, "y = 'grüße'\nprint(y)\ny.upper()", session=handle)
+    assert "ZeroDivisionError" in python(client, "1/0", session=handle).text
+    assert python(client, "import matplotlib.pyplot as p\np.plot([1, 2])", session=handle).images
+    assert client.call_tool("snapshot", {"session": handle}).is_error
+    assert "41" in value(client, "x", session=handle)
 
 
 def test_a_crash_is_reaped_by_the_next_server(start, fake, environment):
