@@ -125,7 +125,7 @@ int sessions_close(const Options& options) {
 
 // Also of a session that a server runs: its history can be read at any time.
 int sessions_export(const Options& options) {
-  sandbox::SessionStore store(options.state_directory);
+  sandbox::SessionStore store(store_root(options));
   std::vector<std::string> found;
   for (const auto& record : store.list(std::nullopt))
     if (record.id == options.stored_id || record.name == options.stored_id)
