@@ -12,6 +12,7 @@ def can_enter():
 
 @pytest.fixture(scope="session")
 def server():
+    pytest.importorskip("aiohttp", reason="aiohttp is not there (./dev test brings it)")
     if not shutil.which("bwrap") or not can_enter():
         pytest.skip("bubblewrap cannot make a guest here")
     with running.Running() as server:

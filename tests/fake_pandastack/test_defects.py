@@ -24,13 +24,13 @@ def test_control(server, api):
     assert "storm_429" not in server.set(storm_429=0)
 
 
-def test_command_line():
+def test_command_line(server):
     with running.Running(
         "no_postgres", "proxy_flush_ms=100", 'storm_429={"times":2,"only":"GET *"}'
-    ) as server:
-        switches = server.control.get("/_fake/defects").body
+    ) as other:
+        switches = other.control.get("/_fake/defects").body
         assert (switches["no_postgres"], switches["proxy_flush_ms"]) == (True, 100)
-        api = running.Api(server.port)
+        api = running.Api(other.port)
         assert [api.get("/v1/me").status for _ in range(3)] == [429, 429, 200]
 
 

@@ -3,11 +3,11 @@
 import asyncio
 import json
 
-import aiohttp
 import pytest
 import running
 from expected import example, like, same
 
+aiohttp = pytest.importorskip("aiohttp")
 NOBODY = "/v1/sandboxes/00000000-0000-0000-0000-000000000000"
 
 

@@ -1,5 +1,6 @@
-import go_json
 import pytest
+
+go_json = pytest.importorskip("go_json")
 
 NUMBERS = [(1.0, "1"), (2.5, "2.5"), (1e20, "100000000000000000000"), (1e21, "1e+21"), (1e-6, "0.000001")]
 NUMBERS += [
