@@ -29,6 +29,7 @@ ELSEWHERE = [
     # "Setting it up" of docs/operations.md is run as root, with copies of what it changes.
     Elsewhere("apt-get install bubblewrap", "changes the system", "dev"),
     Elsewhere("systemctl enable", "needs systemd as process 1"),
+    Elsewhere("systemctl restart", "needs systemd as process 1"),
     Elsewhere(
         "runuser -u pykeep -- env PYKEEP_STATE_DIR=/var/lib/pykeep pykeep template", "as template build"
     ),
