@@ -163,7 +163,8 @@ std::string how_it_ended(const Session& session, const Run& run) {
 std::string how_to_go_on(const Session& session, const Execution& execution) {
   std::string wait = "call wait_execution with execution=\"" + execution.id + "\"";
   auto now = std::chrono::steady_clock::now();
-  if (execution.status == Status::queued && session.active())
+  bool is_active = session.active() && session.active()->execution.get() == &execution;
+  if (execution.status == Status::queued && session.active() && !is_active)
     return "queued behind execution " + session.active()->execution->id + "; " + wait;
   if (execution.status == Status::queued) return "queued: the kernel is starting; " + wait;
   std::string since = seconds(now - execution.started);
