@@ -2,14 +2,13 @@
 
 import base64
 import json
-import os
 import re
 import subprocess
 
 import nbclient
 import nbformat
 import pytest
-from conftest import program, until
+from conftest import program
 from mcp_client import McpError
 from test_hibernation import handle_of, images, run  # noqa: F401
 
@@ -83,8 +82,8 @@ def test_a_notebook_holds_what_a_session_did_and_showed(told):
     (error,) = book.cells[2].outputs
     assert (error.ename, error.evalue) == ("ValueError", "what is here")
     assert "raise ValueError" in "\n".join(error.traceback)
-    images = [o.data for o in book.cells[-1].outputs if "image/png" in o.get("data", {})]
-    assert base64.b64decode(images[0]["image/png"]).startswith(b"\x89PNG")
+    charts = [o.data for o in book.cells[-1].outputs if "image/png" in o.get("data", {})]
+    assert base64.b64decode(charts[0]["image/png"]).startswith(b"\x89PNG")
     assert session not in json.dumps(book)  # whoever gets the file does not get the session
 
 
@@ -118,7 +117,9 @@ def test_a_script_of_plain_python_needs_no_ipython(shared_server, tmp_path):
         run(client, code, session=session)
     script = export(client, session, "script.py")["text"]
     assert "import" not in script
-    ran = subprocess.run(["python3", "-I", "-S", "-"], input=script, capture_output=True, text=True, timeout=20)
+    ran = subprocess.run(
+        ["python3", "-I", "-S", "-"], input=script, capture_output=True, text=True, timeout=20
+    )
     assert (ran.returncode, ran.stdout) == (0, "ZeroDivisionError('division by zero')\n21\n")
     client.call_tool("close_session", {"session": session})
 
@@ -128,7 +129,11 @@ def test_both_are_bounded_and_say_what_is_missing(shared_server):
     session = new_session(client)
     noise = "import os, base64\nfrom IPython.display import display, HTML\n"
     for i in range(8):
-        run(client, noise + f"display(HTML(base64.b64encode(os.urandom(140_000)).decode()))\n#{i}", session=session)
+        run(
+            client,
+            noise + f"display(HTML(base64.b64encode(os.urandom(140_000)).decode()))\n#{i}",
+            session=session,
+        )
     book = notebook_of(client, session)
     kept = [any("text/html" in o.get("data", {}) for o in cell.outputs) for cell in book.cells]
     assert kept == [False] * 4 + [True] * 4  # the newest
@@ -142,7 +147,14 @@ def test_both_are_bounded_and_say_what_is_missing(shared_server):
     client.call_tool("close_session", {"session": session})
 
 
-def test_the_history_outlives_the_server(images, start):  # noqa: F811
+def pykeep(*arguments, env, code=0):
+    command = [program("PYKEEP_BINARY"), "sessions", "export", *arguments]
+    ran = subprocess.run(command, env=env, capture_output=True, text=True, timeout=30)
+    assert ran.returncode == code, ran.stderr
+    return ran
+
+
+def test_the_history_outlives_the_server(images, start, environment, tmp_path):  # noqa: F811
     first = start("--session", "kept")
     session = handle_of(run(first, "a = 1"))
     run(first, "b = 2")
@@ -158,6 +170,16 @@ def test_the_history_outlives_the_server(images, start):  # noqa: F811
     run(third, "d = 4")
     cells = notebook_of(third, session).cells
     assert [cell.cell_type for cell in cells[-2:]] == ["markdown", "code"]  # the kill lost a kernel
+
+    # The command line reads it while the server goes on.
+    book = export(third, session, "notebook.ipynb")["text"]
+    assert pykeep("kept", env=environment).stdout == book
+    file = tmp_path / "all.py"
+    pykeep(session, "--format", "py", "-o", str(file), env=environment)
+    assert file.read_text() == export(third, session, "script.py")["text"]
+    assert "there is no nobody" in pykeep("nobody", env=environment, code=1).stderr
+    missing = pykeep("kept", "-o", str(tmp_path / "no" / "where"), env=environment, code=1)
+    assert "cannot write" in missing.stderr
 
 
 def test_a_fork_begins_with_the_history_of_its_snapshot(images, shared_server):  # noqa: F811
@@ -192,14 +214,3 @@ def test_nobody_reads_what_is_not_there(shared_server):
     for session in ("a" * 26, "..", "x/.."):
         with pytest.raises(McpError, match="notebook.ipynb"):
             export(shared_server.client, session, "notebook.ipynb")
-
-
-def test_the_command_line_writes_both(told, environment, tmp_path):
-    client, session = told
-    state = client.call_tool("list_sessions").raw  # the server goes on while we read
-    assert state
-
-
-def pykeep(*arguments, env, **options):
-    command = [program("PYKEEP_BINARY"), *arguments]
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=30, **options)
