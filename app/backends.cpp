@@ -6,6 +6,8 @@
 #include "sandbox/local/backend.hpp"
 #include "sandbox/local/templates.hpp"
 #include "sandbox/pandastack/backend.hpp"
+#include "sandbox/session_store.hpp"
+#include "sandbox/state_files.hpp"
 
 namespace app {
 
@@ -89,6 +91,13 @@ Backing make_backing(const Options& options, asio::any_io_executor executor,
 std::filesystem::path store_root(const Options& options) {
   std::string directory = kind_of(options).directory;
   return directory.empty() ? options.state_directory : options.state_directory / directory;
+}
+
+void make_state_directory(const Options& options) {
+  try {
+    sandbox::make_private_directories(options.state_directory);
+  } catch (const sandbox::StoreError&) {
+  }
 }
 
 }  // namespace app

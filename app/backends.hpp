@@ -29,4 +29,8 @@ Backing make_backing(const Options& options, boost::asio::any_io_executor execut
 // Where its sessions and snapshots are kept: a session of one backend is nothing to another.
 std::filesystem::path store_root(const Options& options);
 
+// The state directory, 0700 if it has to be made: for commands that write below it before any
+// session does. What keeps them from it shows when they write.
+void make_state_directory(const Options& options);
+
 }  // namespace app

@@ -170,6 +170,7 @@ void print_text(const std::vector<Layer>& layers, const Options& options, bool s
 
 int doctor(const Options& options) {
   std::vector<Layer> layers;
+  make_state_directory(options);
   run_to_end(options, [&](Keep& keep) { return examine(keep, options, layers); });
   bool safe = !layers.empty();
   for (const Layer& layer : layers) safe = safe && !is_unsafe(layer);

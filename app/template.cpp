@@ -14,6 +14,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "app/backends.hpp"
 #include "app/commands.hpp"
 #include "async/task_group.hpp"
 #include "embedded/template_files.hpp"
@@ -222,6 +223,7 @@ void publish(const fs::path& root, const Options& options, const std::string& ta
 int template_build(const Options& options) {
   fs::path root = options.state_directory / "templates";
   std::error_code failed;
+  make_state_directory(options);
   fs::create_directories(root, failed);
   if (failed) {
     std::fprintf(stderr, "pykeep: cannot create %s: %s\n", root.c_str(), failed.message().c_str());

@@ -1,5 +1,6 @@
 """Options that make no sense are refused before anything is started, with exit code 2."""
 
+import os
 import subprocess
 
 import pytest
@@ -60,3 +61,9 @@ def test_run_makes_the_directory_for_its_charts(environment, tmp_path):
     assert done.returncode == 0, done.stderr
     assert (directory / "pykeep-1.png").read_bytes().startswith(b"\x89PNG")
     assert str(directory / "pykeep-1.png") in done.stdout
+
+
+def test_the_state_directory_is_its_users_alone_whatever_makes_it(environment):
+    """Else `pykeep http` would not keep MCP sessions there."""
+    pykeep(environment, "doctor", timeout=120)
+    assert os.stat(environment["PYKEEP_STATE_DIR"]).st_mode & 0o777 == 0o700
