@@ -62,7 +62,8 @@ struct RelayChannel::Core : std::enable_shared_from_this<Core> {
         work(executor),
         arrived(executor),
         taken(executor),
-        tasks(executor) {}
+        pumping(executor),
+        signals(executor) {}
 
   static awaitable<void> pump(std::shared_ptr<Core> self);
   static awaitable<void> signal(std::shared_ptr<Core> self, std::string what);
@@ -106,7 +107,7 @@ struct RelayChannel::Core : std::enable_shared_from_this<Core> {
   steady_clock::time_point contact = steady_clock::now();
 
   async::Changed work, arrived, taken;
-  async::TaskGroup tasks;
+  async::TaskGroup pumping, signals;
 };
 
 // ---- what comes
@@ -386,23 +387,25 @@ awaitable<void> RelayChannel::Core::signal(std::shared_ptr<Core> self, std::stri
 RelayChannel::RelayChannel(asio::any_io_executor executor, std::shared_ptr<Route> route,
                            const RelayState& state, std::uint64_t memory, LinkPatience patience)
     : core_(std::make_shared<Core>(executor, std::move(route), state, memory, patience)) {
-  core_->tasks.spawn(Core::pump(core_));
+  core_->pumping.spawn(Core::pump(core_));
 }
 
 RelayChannel::~RelayChannel() {
   let_go("its session was left");
-  core_->tasks.cancel();
+  core_->signals.cancel();
 }
 
 void RelayChannel::let_go(std::string because) {
+  if (core_->closed) return;
   Exit exit;
   exit.cause = std::move(because);
+  core_->pumping.cancel();
   core_->end(std::move(exit));
 }
 
 awaitable<void> RelayChannel::settle(milliseconds limit) {
   auto core = core_;
-  auto joining = core->tasks.join();
+  auto joining = core->signals.join();
   co_await async::within(limit, std::move(joining));
 }
 
@@ -427,11 +430,11 @@ awaitable<void> RelayChannel::send(json::object header, std::string payload) {
 }
 
 void RelayChannel::interrupt() {
-  if (!core_->closed) core_->tasks.spawn(Core::signal(core_, "interrupt"));
+  if (!core_->closed) core_->signals.spawn(Core::signal(core_, "interrupt"));
 }
 
 void RelayChannel::kill_children() {
-  if (!core_->closed) core_->tasks.spawn(Core::signal(core_, "kill_children"));
+  if (!core_->closed) core_->signals.spawn(Core::signal(core_, "kill_children"));
 }
 
 void RelayChannel::kill() {
@@ -439,7 +442,7 @@ void RelayChannel::kill() {
   if (core_->closed) return;
   core_->wanted = true;  // to learn of its end
   core_->work.notify();
-  core_->tasks.spawn(Core::signal(core_, "kill"));
+  core_->signals.spawn(Core::signal(core_, "kill"));
 }
 
 awaitable<Exit> RelayChannel::exit() {

@@ -90,8 +90,8 @@ class ReplChannel final : public RemoteChannel {
     core_->tasks.spawn(open(core_));
   }
   ~ReplChannel() override {
-    let_go("its session was left");
     core_->tasks.cancel();
+    let_go("its session was left");
   }
 
   awaitable<KernelEvent> next() override {
