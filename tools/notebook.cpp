@@ -14,6 +14,7 @@ using Status = Execution::Status;
 
 namespace {
 
+constexpr std::size_t kMaxSource = 1 << 20;
 constexpr std::size_t kNote = 200;      // the most that fit() adds to a cell
 constexpr std::size_t kJsonDepth = 32;  // of a display; deeper it stays text
 
@@ -91,6 +92,12 @@ std::string how_it_ended(const Execution& execution) {
     default:
       return "";
   }
+}
+
+// Without its end it would be other code.
+std::string source_of(const Execution& execution) {
+  if (execution.code.size() <= kMaxSource) return valid_utf8(execution.code);
+  return "# " + with_thousands(execution.code.size()) + " bytes of code, too large to be kept";
 }
 
 // Python did not even begin with it.
@@ -199,7 +206,7 @@ json::object notebook_cell(const Execution& execution, int number, std::size_t b
   cell["cell_type"] = "code";
   cell["execution_count"] = number;
   cell["metadata"] = std::move(metadata);
-  cell["source"] = valid_utf8(execution.code);
+  cell["source"] = source_of(execution);
   keep_outputs(outputs, bytes);
   cell["outputs"] = std::move(outputs);
   return cell;

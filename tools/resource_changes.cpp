@@ -7,6 +7,8 @@ namespace tools {
 void ResourceChanges::execution_ended(const ExecutionReport& report) {
   if (hub_.size() == 0 || report.number == 0) return;
   hub_.resource_updated(execution_uri(report.session, report.number), report.principal);
+  for (auto format : {ExportFormat::notebook, ExportFormat::script})
+    hub_.resource_updated(export_uri(report.session, format), report.principal);
   hub_.resources_updated(file_uri(report.session, ""), report.principal);
 }
 
