@@ -16,7 +16,8 @@ from pages import ROOT, commands, inline_commands, is_pykeep, overlooked
 
 COMMANDS = commands()
 PYKEEP = [command for command in COMMANDS if is_pykeep(command.text) and not entry_for(command.text)]
-SYNOPSES = [command for command in PYKEEP if re.search(r"[\[|]| … |…$", command.text)]
+QUOTED = re.compile(r"'[^']*'")
+SYNOPSES = [each for each in PYKEEP if re.search(r"[\[|]| … |…$", QUOTED.sub("", each.text))]
 RUN = [command for command in PYKEEP if command not in SYNOPSES]
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
 LIMIT = 60
@@ -161,7 +162,7 @@ class Place:
             [self.binary, *arguments], env=environment, cwd=self.directory, stderr=subprocess.PIPE, text=True
         )
         try:
-            assert "serving MCP at http://127.0.0.1:" in server.stderr.readline()
+            assert "serving MCP at http://127.0.0.1:" in (line := server.stderr.readline()), line
             server.send_signal(signal.SIGTERM)
             assert server.wait(20) == 0
         finally:
