@@ -107,21 +107,13 @@ awaitable<Lifecycle> RemoteBackend::wake_up(Guest& guest) {
 
 // Whether it still exists; brought to run, if so.
 awaitable<bool> RemoteBackend::is_up(Guest& guest) {
-  bool gone = false;
-  Client& client = guest.client();
-  std::string id = guest.vm().id;
-  std::function<awaitable<SandboxInfo>()> look = [&] { return client.get(id); };
+  std::function<awaitable<std::optional<SandboxInfo>>()> look = [&] { return guest.look(); };
   std::function<awaitable<Lifecycle>()> wake = [&] { return wake_up(guest); };
-  try {
-    SandboxInfo info = co_await persist(look);
-    if (info.status == "hibernated") co_await persist(wake);
-    if (info.status == "paused") co_await client.resume(id);
-    gone = info.status == "deleted" || info.status == "failed" || info.status == "stopping";
-  } catch (const Error& failure) {
-    if (failure.status != 404) throw;
-    gone = true;
-  }
-  co_return !gone;
+  auto info = co_await persist(look);
+  if (!info) co_return false;
+  if (info->status == "hibernated") co_await persist(wake);
+  if (info->status == "paused") co_await guest.client().resume(guest.vm().id);
+  co_return true;
 }
 
 awaitable<std::string> RemoteBackend::signal_once(Guest& guest, std::string what) {

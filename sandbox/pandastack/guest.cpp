@@ -123,6 +123,23 @@ awaitable<RelayState> Guest::set_up(std::vector<std::pair<std::string, std::stri
   co_return co_await started(std::move(result));
 }
 
+awaitable<std::optional<SandboxInfo>> Guest::look() {
+  auto is_gone = [](const SandboxInfo& info) {
+    return info.status == "deleted" || info.status == "failed" || info.status == "stopping";
+  };
+  try {
+    SandboxInfo info = co_await client_->get(vm_.id);
+    if (is_gone(info)) co_return std::nullopt;
+    co_return info;
+  } catch (const Error& failure) {
+    if (failure.status != 404) throw;
+  }
+  auto all = co_await client_->list();
+  for (SandboxInfo& each : all)
+    if (each.id == vm_.id && !is_gone(each)) co_return std::move(each);
+  co_return std::nullopt;
+}
+
 awaitable<void> Guest::install() {
   vm_.package = package_directory();
   vm_.secret = random_hex(32);
@@ -192,15 +209,8 @@ awaitable<std::optional<RelayState>> Guest::mend() {
   }
   if (failure->status == 409) co_await client_->wake(vm_.id);
   if (failure->status == 404) {
-    bool gone = false;
-    try {
-      SandboxInfo info = co_await client_->get(vm_.id);
-      gone = info.status == "deleted" || info.status == "failed";
-    } catch (const Error& absent) {
-      if (absent.status != 404) throw;
-      gone = true;
-    }
-    if (gone) co_return std::nullopt;
+    auto info = co_await look();
+    if (!info) co_return std::nullopt;
   }
   throw std::move(*failure);
 }

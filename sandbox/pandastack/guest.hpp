@@ -22,6 +22,10 @@ class Guest final : public Route {
   std::shared_ptr<Client> shared_client() const { return client_; }
   const Vm& vm() const { return vm_; }
 
+  // What PandaStack says of the microVM; nullopt when it is gone for good. A 404 alone is not
+  // believed, since it may only not be known everywhere. Throws Error.
+  awaitable<std::optional<SandboxInfo>> look();
+
   // For a guest that is new, or has just become another one by a restore: puts the packages there
   // if they are not, and a new secret, and starts. Installs IPython where that is missing. Throws
   // Error, or StartError when the guest cannot run a kernel.
