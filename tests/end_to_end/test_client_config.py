@@ -192,37 +192,28 @@ def test_an_entry_goes_in_and_comes_out_and_nothing_else_moves(pykeep, tmp_path,
     assert "\n" not in written.replace("\r\n", "") or "\r\n" not in text
     assert written.startswith("\ufeff") == text.startswith("\ufeff")
 
-    pykeep(client, "--write", "--file", str(file), "--", "--session", "my work")
-    assert file.read_bytes().decode() == written  # once is enough
     pykeep(client, "--write", "--file", str(file), "--", "--no-images")
     changed = read(client, file.read_bytes().decode())
     assert changed[table]["pykeep"]["args"] == ["--no-images"]
 
+    # It comes out of a file that somebody else has changed since, and leaves the change.
+    comment = "// new\n" if client in JSON_CLIENTS else "# new\n"
+    end = "" if written.endswith("\n") else "\n"
+    file.write_bytes((written + end + comment).encode())
+    pykeep(client, "--remove", "--file", str(file))
+    left = file.read_bytes().decode()
+    after = read(client, left)
+    if not before.get(table):
+        assert not after.pop(table, None)
+    assert after == before
+    assert comment.strip() in left
+
+    # Out of its own file it comes without a trace.
+    file.write_bytes(written.encode())
     (tmp_path / "config.pykeep-backup").write_bytes(text.encode())  # as the first time left it
     pykeep(client, "--remove", "--file", str(file))
     assert file.read_bytes().decode() == text
     assert sorted(os.listdir(tmp_path)) == ["config"]
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_it_comes_out_of_a_file_that_was_changed_since(pykeep, tmp_path, name):
-    client, text = FILES[name]
-    table, _ = CLIENTS[client]
-    file = tmp_path / "config"
-    file.write_bytes(text.encode())
-    pykeep(client, "--write", "--file", str(file))
-    (tmp_path / "config.pykeep-backup").unlink()
-    comment = "// new\n" if client in JSON_CLIENTS else "# new\n"
-    end = "\n" if not file.read_bytes().endswith(b"\n") else ""
-    file.write_bytes(file.read_bytes() + (end + comment).encode())
-    pykeep(client, "--remove", "--file", str(file))
-    left = file.read_bytes().decode()
-    before, after = read(client, text), read(client, left)
-    if not before.get(table):
-        before.pop(table, None)
-        assert not after.pop(table, None)
-    assert after == before
-    assert comment.strip() in left
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -246,6 +237,7 @@ def test_each_client_has_its_file_and_form(pykeep, tmp_path, client):
     assert not (tmp_path / path).exists()
     pykeep(client, "--write")
     assert (tmp_path / path).read_text() == printed
+    assert "has it already" in pykeep(client, "--write").stdout
     entry = read(client, printed)[table]["pykeep"]
     assert entry.get("command", entry.get("cmd")).startswith("/")
     pykeep(client, "--remove")
