@@ -148,6 +148,7 @@ TEST_CASE("a connection that is lost is resumed, and the frame is delivered once
   Desk desk;
   desk.begin();
   SUBCASE("in the middle of the answer") {
+    desk.route->mends_to = state(2, 12);
     desk.route->replies = {Answered{{kBefore + kSent + kStarted}, true}, Failed{},
                            Answered{{kStarted + kText + kDone + kEnd}}};
     desk.execute(5);
