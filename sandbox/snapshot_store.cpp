@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 BOOST_DESCRIBE_STRUCT(SnapshotRecord, (),
                       (id, principal, name, session, python, network, execution, image_bytes,
-                       file_bytes, created, seal, lost))
+                       file_bytes, history_bytes, created, seal, lost))
 
 namespace {
 

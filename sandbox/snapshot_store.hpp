@@ -31,11 +31,12 @@ struct SnapshotRecord {
   bool network = false;
   int execution = 0;  // the last one whose effects are in it; 0: none
   std::uint64_t image_bytes = 0, file_bytes = 0;
+  std::optional<std::uint64_t> history_bytes;
   std::int64_t created = 0;
   std::string seal;               // the image's fingerprint()
   std::vector<std::string> lost;  // of memory and files; readable, few
 
-  std::uint64_t bytes() const { return image_bytes + file_bytes; }
+  std::uint64_t bytes() const { return image_bytes + file_bytes + history_bytes.value_or(0); }
 };
 
 // A snapshot's directory, locked until destroyed.
