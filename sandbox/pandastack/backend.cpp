@@ -63,7 +63,7 @@ class RemoteBackend final : public Backend {
   awaitable<Made> start_again(const SandboxSpec& spec, Vm vm);
   awaitable<Made> start_new(const SandboxSpec& spec);
   awaitable<bool> is_up(Guest& guest);
-  awaitable<Lifecycle> wake_up(Guest& guest);
+  awaitable<void> wake_up(Guest& guest);
   awaitable<RelayState> fresh_kernel(Guest& guest);
   awaitable<std::optional<RelayState>> at_rest(Guest& guest);
   awaitable<std::string> signal_once(Guest& guest, std::string what);
@@ -101,15 +101,15 @@ RemoteBackend::Made RemoteBackend::make(const SandboxSpec& spec, std::shared_ptr
                                          std::move(origin));
 }
 
-awaitable<Lifecycle> RemoteBackend::wake_up(Guest& guest) {
+awaitable<void> RemoteBackend::wake_up(Guest& guest) {
   co_await guest.client().wake(guest.vm().id);
-  co_return co_await guest.client().set_lifecycle(guest.vm().id, house_.options.ttl.count());
+  co_await guest.client().set_lifecycle(guest.vm().id, house_.options.ttl.count());
 }
 
 // Whether it still exists; brought to run, if so.
 awaitable<bool> RemoteBackend::is_up(Guest& guest) {
   std::function<awaitable<std::optional<SandboxInfo>>()> look = [&] { return guest.look(); };
-  std::function<awaitable<Lifecycle>()> wake = [&] { return wake_up(guest); };
+  std::function<awaitable<void>()> wake = [&] { return wake_up(guest); };
   auto info = co_await persist(look);
   if (!info) co_return false;
   if (info->status == "hibernated") co_await persist(wake);

@@ -21,21 +21,16 @@ void check_ttl(std::int64_t seconds) {
   if (seconds < 1) refuse("a TTL below one second ends the sandbox at once");
 }
 
-json::object as_json(const Metadata& metadata) {
-  json::object out;
-  for (const auto& [key, value] : metadata) out[key] = value;
-  return out;
-}
-
 json::object as_json(const CreateRequest& request) {
-  json::object out;
+  json::object out, metadata;
+  for (const auto& [key, value] : request.metadata) metadata[key] = value;
   if (!request.template_name.empty()) out["template"] = request.template_name;
   if (!request.from_snapshot.empty()) out["from_snapshot"] = request.from_snapshot;
   if (request.cpu) out["cpu"] = request.cpu;
   if (request.memory_mb) out["memory_mb"] = request.memory_mb;
   out["ttl_seconds"] = request.ttl_seconds;
   out["persistent"] = request.persistent;
-  out["metadata"] = as_json(request.metadata);
+  out["metadata"] = std::move(metadata);
   return out;
 }
 
@@ -65,17 +60,6 @@ awaitable<T> fetch(Shared caller, Ask ask, T (*read)(const json::value&)) {
   }
 }
 
-template <class T>
-awaitable<std::optional<T>> fetch_if_found(Shared caller, Ask ask, T (*read)(const json::value&)) {
-  try {
-    auto found = co_await fetch(caller, std::move(ask), read);
-    co_return std::move(found);
-  } catch (const Error& error) {
-    if (error.status != 404) throw;
-  }
-  co_return std::nullopt;
-}
-
 awaitable<void> perform(Shared caller, Ask ask) { co_await caller->json(ask); }
 
 awaitable<bool> perform_if_found(Shared caller, Ask ask) {
@@ -103,13 +87,6 @@ awaitable<void> put(Shared caller, Ask ask) {
   if (bytes && bytes->is_int64() && bytes->get_int64() != std::ssize(ask.body))
     throw caller->not_understood(ask, "it took " + std::to_string(bytes->get_int64()) + " of " +
                                           std::to_string(ask.body.size()) + " bytes");
-}
-
-awaitable<std::string> read_all(Shared caller, Ask ask) {
-  auto answer = co_await caller->open(ask);
-  std::string bytes;
-  while (auto more = co_await answer->read()) bytes += *more;
-  co_return std::move(bytes);
 }
 
 awaitable<std::unique_ptr<Answer>> open(Shared caller, Ask ask) {
@@ -160,24 +137,15 @@ awaitable<bool> Client::remove(std::string id) {
   return perform_if_found(caller_, to_delete("delete a sandbox", sandbox_path(id)));
 }
 
-awaitable<Lifecycle> Client::lifecycle(std::string id) {
-  Ask ask = to_get("look at a sandbox's TTL", sandbox_path(id, "/lifecycle"));
-  return fetch(caller_, std::move(ask), read_lifecycle);
-}
-
-awaitable<Lifecycle> Client::set_lifecycle(std::string id, std::optional<std::int64_t> ttl_seconds,
-                                           std::optional<bool> persistent) {
+awaitable<void> Client::set_lifecycle(std::string id, std::int64_t ttl_seconds,
+                                      std::optional<bool> persistent) {
+  check_ttl(ttl_seconds);
   json::object body;
-  if (ttl_seconds) check_ttl(*ttl_seconds);
-  if (ttl_seconds) body["ttl_seconds"] = *ttl_seconds;
+  body["ttl_seconds"] = ttl_seconds;
   if (persistent) body["persistent"] = *persistent;
   Ask ask = to_post("set a sandbox's TTL", sandbox_path(id, "/lifecycle"), body);
   ask.method = "PATCH";
-  return fetch(caller_, std::move(ask), read_lifecycle);
-}
-
-awaitable<void> Client::pause(std::string id) {
-  return perform(caller_, to_post("pause a sandbox", sandbox_path(id, "/pause")));
+  return perform(caller_, std::move(ask));
 }
 
 awaitable<void> Client::resume(std::string id) {
@@ -196,37 +164,15 @@ awaitable<void> Client::wake(std::string id) {
   return wake_up(caller_, std::move(ask));
 }
 
-awaitable<SnapshotInfo> Client::snapshot(std::string id) {
+awaitable<std::string> Client::snapshot(std::string id) {
   Ask ask = to_post("snapshot a sandbox", sandbox_path(id, "/snapshots"));
   ask.limit = kMemoryLimit;
-  return fetch(caller_, std::move(ask), read_snapshot);
-}
-
-awaitable<std::optional<std::vector<SnapshotInfo>>> Client::snapshots(std::string sandbox_id) {
-  Ask ask = to_get("list snapshots", "/snapshots");
-  ask.cap = kMaxList;
-  if (!sandbox_id.empty()) ask.query = "sandbox_id=" + percent_encoded(sandbox_id);
-  return fetch_if_found(caller_, std::move(ask), read_snapshots);
-}
-
-awaitable<std::optional<SnapshotInfo>> Client::get_snapshot(std::string snapshot_id) {
-  Ask ask = to_get("look at a snapshot", snapshot_path(snapshot_id));
-  return fetch_if_found(caller_, std::move(ask), read_snapshot);
+  return fetch(caller_, std::move(ask), read_id);
 }
 
 awaitable<bool> Client::remove_snapshot(std::string snapshot_id) {
   Ask ask = to_delete("delete a snapshot", snapshot_path(snapshot_id));
   return perform_if_found(caller_, std::move(ask));
-}
-
-awaitable<ForkTree> Client::fork_tree(std::string id, int count, Metadata metadata) {
-  if (count < 1 || count > kMaxForks) refuse("from 1 to 16 forks at a time");
-  json::object body;
-  body["count"] = count;
-  body["metadata"] = as_json(metadata);
-  Ask ask = to_post("fork a sandbox", sandbox_path(id, "/fork-tree"), body);
-  ask.limit = kMemoryLimit;
-  return fetch(caller_, std::move(ask), read_fork_tree);
 }
 
 awaitable<ExecResult> Client::exec(std::string id, std::string command, milliseconds limit,
@@ -249,7 +195,7 @@ awaitable<std::string> Client::open_repl(std::string id) {
   body["language"] = "python";
   Ask ask = to_post("start a Python session", sandbox_path(id, "/repl/sessions"), body);
   ask.reaches_guest = true;
-  return fetch(caller_, std::move(ask), read_repl_session);
+  return fetch(caller_, std::move(ask), read_id);
 }
 
 awaitable<ReplResult> Client::run_repl(std::string id, std::string session, std::string code,
@@ -279,46 +225,6 @@ awaitable<void> Client::put_file(std::string id, std::string path, std::string b
   ask.limit = kFileLimit;
   ask.reaches_guest = true;
   return put(caller_, std::move(ask));
-}
-
-awaitable<std::string> Client::get_file(std::string id, std::string path, std::uint64_t cap) {
-  Ask ask = to_get("read a file", sandbox_path(id, "/fs"));
-  ask.query = path_query(path);
-  ask.limit = kFileLimit;
-  ask.cap = cap;
-  ask.reaches_guest = true;
-  return read_all(caller_, std::move(ask));
-}
-
-awaitable<std::unique_ptr<Answer>> Client::open_file(std::string id, std::string path) {
-  Ask ask = to_get("read a file", sandbox_path(id, "/fs"));
-  ask.query = path_query(path);
-  ask.limit = kFileLimit;
-  ask.cap = kNoCap;
-  ask.reaches_guest = true;
-  return open(caller_, std::move(ask));
-}
-
-awaitable<std::optional<FileEntry>> Client::stat(std::string id, std::string path) {
-  Ask ask = to_get("look at a file", sandbox_path(id, "/fs/stat"));
-  ask.query = path_query(path);
-  ask.reaches_guest = true;
-  return fetch_if_found(caller_, std::move(ask), read_file_entry);
-}
-
-awaitable<std::vector<FileEntry>> Client::directory(std::string id, std::string path) {
-  Ask ask = to_get("list a directory", sandbox_path(id, "/fs/dir"));
-  ask.query = path_query(path);
-  ask.cap = kMaxList;
-  ask.reaches_guest = true;
-  return fetch(caller_, std::move(ask), read_directory);
-}
-
-awaitable<void> Client::remove_file(std::string id, std::string path) {
-  Ask ask = to_delete("delete a file", sandbox_path(id, "/fs"));
-  ask.query = path_query(path);
-  ask.reaches_guest = true;
-  return perform(caller_, std::move(ask));
 }
 
 awaitable<std::unique_ptr<Answer>> Client::proxy(std::string id, ProxyRequest request) {

@@ -34,7 +34,6 @@
 namespace sandbox::pandastack {
 
 inline constexpr std::size_t kMaxUpload = 32 << 20;  // the API's, of one put_file
-inline constexpr int kMaxForks = 16;                 // the API's, of one fork_tree
 
 struct CreateRequest {
   std::string template_name;  // may be empty with from_snapshot
@@ -80,27 +79,20 @@ class Client {
   // Deletes it and its snapshots. False: there was none (so a repetition is a success).
   awaitable<bool> remove(std::string id);
 
-  awaitable<Lifecycle> lifecycle(std::string id);  // neither use of the guest nor a wake
-  // Counts as use. Absent ones stay as they are. A TTL of 0 means "at once": std::invalid_argument.
-  awaitable<Lifecycle> set_lifecycle(std::string id, std::optional<std::int64_t> ttl_seconds,
-                                     std::optional<bool> persistent = {});
+  // Counts as use. What is absent stays as it is. A TTL of 0 means "at once":
+  // std::invalid_argument.
+  awaitable<void> set_lifecycle(std::string id, std::int64_t ttl_seconds,
+                                std::optional<bool> persistent = {});
 
-  awaitable<void> pause(std::string id);
   awaitable<void> resume(std::string id);
   awaitable<void> hibernate(std::string id);  // up to 400 s
   // Up to 90 s. One that runs already is a success.
   awaitable<void> wake(std::string id);
 
-  awaitable<SnapshotInfo> snapshot(std::string id);  // it stands still meanwhile; up to 400 s
-  // nullopt: this server keeps no list of snapshots.
-  awaitable<std::optional<std::vector<SnapshotInfo>>> snapshots(std::string sandbox_id = {});
-  awaitable<std::optional<SnapshotInfo>> get_snapshot(std::string snapshot_id);  // nullopt: none
+  // Its id. It stands still meanwhile; up to 400 s.
+  awaitable<std::string> snapshot(std::string id);
   // False: there was none, or this server cannot delete snapshots.
   awaitable<bool> remove_snapshot(std::string snapshot_id);
-
-  // `count` copies of a running sandbox, memory and all; up to 400 s. Fewer children than asked for
-  // are a success with `errors`.
-  awaitable<ForkTree> fork_tree(std::string id, int count, Metadata metadata);
 
   // A command of root's login shell, in root's home, without stdin. The server does not stop it at
   // any limit, nor when this call is given up: wrap it in `timeout`. `limit` is the command's; the
@@ -118,14 +110,9 @@ class Client {
                                  std::chrono::milliseconds limit);
   awaitable<void> close_repl(std::string id, std::string session);
 
-  // Paths are absolute, in the guest (std::invalid_argument otherwise).
-  // At most kMaxUpload bytes (std::invalid_argument). Not atomic; makes the directories.
+  // `path` is absolute, in the guest; at most kMaxUpload bytes (std::invalid_argument otherwise).
+  // Not atomic; makes the directories.
   awaitable<void> put_file(std::string id, std::string path, std::string bytes);
-  awaitable<std::string> get_file(std::string id, std::string path, std::uint64_t cap = 64 << 20);
-  awaitable<std::unique_ptr<Answer>> open_file(std::string id, std::string path);
-  awaitable<std::optional<FileEntry>> stat(std::string id, std::string path);  // nullopt: none
-  awaitable<std::vector<FileEntry>> directory(std::string id, std::string path);
-  awaitable<void> remove_file(std::string id, std::string path);  // recursive; none is a success
 
   // The answer of the guest's server, if it is one below 400; others throw Error, whose `body` has
   // the answer. (A 502 or 503 is the API's own word, as a rule.) Repeated after a 429 only.

@@ -20,7 +20,7 @@ struct Vm {
   int cpu = 0, memory_mb = 0;
 };
 
-// <session's directory>/sandbox.json. What no session's record names is nobody's (reaper.cpp).
+// <session's directory>/sandbox.json. What no session's record names is nobody's (House reaps it).
 struct SessionVm {
   int version = 1;
   std::optional<Vm> vm;

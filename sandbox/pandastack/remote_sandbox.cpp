@@ -87,7 +87,7 @@ int RemoteSandbox::last_execution() const {
 
 // ---- on disk
 
-awaitable<SnapshotInfo> RemoteSandbox::snapshot(milliseconds limit) {
+awaitable<std::string> RemoteSandbox::snapshot(milliseconds limit) {
   auto taking = guest_->client().snapshot(guest_->vm().id);
   auto taken = co_await async::within(limit, std::move(taking));
   if (!taken)
@@ -122,8 +122,7 @@ awaitable<FreezeReport> RemoteSandbox::freeze(std::filesystem::path image, Freez
   std::string problem;
   try {
     if (options.keep_running) {
-      SnapshotInfo made = co_await snapshot(std::max(options.limit, kSnapshotLimit));
-      record.snapshot = std::move(made.id);
+      record.snapshot = co_await snapshot(std::max(options.limit, kSnapshotLimit));
     } else {
       co_await hibernate(options.limit);
     }
@@ -157,7 +156,7 @@ awaitable<bool> RemoteSandbox::leave() {
 // A restore gives the session another one.
 awaitable<bool> RemoteSandbox::is_the_sessions() {
   SessionVm record = co_await house_.record_of(spec_);
-  co_return record.vm&& record.vm->id == guest_->vm().id;
+  co_return record.vm.has_value() && record.vm->id == guest_->vm().id;
 }
 
 awaitable<void> RemoteSandbox::close() {

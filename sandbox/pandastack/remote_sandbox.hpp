@@ -46,7 +46,7 @@ class RemoteSandbox final : public Sandbox {
 
  private:
   static awaitable<void> keep_alive(std::shared_ptr<Guest> guest, std::chrono::seconds ttl);
-  awaitable<SnapshotInfo> snapshot(std::chrono::milliseconds limit);
+  awaitable<std::string> snapshot(std::chrono::milliseconds limit);
   awaitable<void> hibernate(std::chrono::milliseconds limit);
   awaitable<bool> is_the_sessions();
 

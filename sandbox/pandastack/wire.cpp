@@ -34,11 +34,6 @@ Integer number(const json::object& in, std::string_view key) {
   return bad ? Integer(0) : out;
 }
 
-bool flag(const json::object& in, std::string_view key) {
-  const json::value* found = in.if_contains(key);
-  return found && found->is_bool() && found->get_bool();
-}
-
 // The list itself, or below `key`; null is an empty one, as Go writes it.
 json::array list(const json::value& in, std::string_view key) {
   if (in.is_array()) return in.get_array();
@@ -65,63 +60,21 @@ std::vector<T> each(const json::array& in, T (*read)(const json::value&)) {
   return out;
 }
 
-ForkTree::Child read_child(const json::value& in) {
-  // A plain fork names children by their ids alone.
-  if (in.is_string()) return ForkTree::Child{.id = std::string(in.get_string())};
-  const json::object& child = object(in);
-  return {id(child), number<int>(child, "boot_ms"), text(child, "boot_mode")};
-}
-
 }  // namespace
 
 SandboxInfo read_sandbox(const json::value& in) {
   const json::object& from = object(in);
   SandboxInfo out;
   out.id = id(from);
-  out.template_name = text(from, "template");
   out.status = text(from, "status");
   out.cpu = number<int>(from, "cpu");
   out.memory_mb = number<int>(from, "memory_mb");
   out.metadata = metadata(from);
-  out.from_snapshot = text(from, "from_snapshot");
-  out.boot_mode = text(from, "boot_mode");
-  out.boot_ms = number<int>(from, "boot_ms");
-  out.created_at = text(from, "created_at");
   return out;
 }
 
 std::vector<SandboxInfo> read_sandboxes(const json::value& in) {
   return each(list(in, "items"), read_sandbox);
-}
-
-Lifecycle read_lifecycle(const json::value& in) {
-  const json::object& from = object(in);
-  return {number<std::int64_t>(from, "ttl_seconds"), flag(from, "persistent"),
-          number<std::int64_t>(from, "idle_seconds")};
-}
-
-SnapshotInfo read_snapshot(const json::value& in) {
-  const json::object& from = object(in);
-  return {id(from), text(from, "sandbox_id"), text(from, "template"),
-          number<std::uint64_t>(from, "size_bytes"), text(from, "created_at")};
-}
-
-std::vector<SnapshotInfo> read_snapshots(const json::value& in) {
-  return each(list(in, "snapshots"), read_snapshot);
-}
-
-ForkTree read_fork_tree(const json::value& in) {
-  const json::object& from = object(in);
-  ForkTree out;
-  out.tree_id = text(from, "tree_id");
-  out.snapshot_id = text(from, "snapshot_id");
-  if (const json::value* children = from.if_contains("children"))
-    out.children = each(list(*children, "items"), read_child);
-  if (const json::value* errors = from.if_contains("errors"))
-    for (const json::value& error : list(*errors, "items"))
-      out.errors.push_back(error.is_object() ? text(error.get_object(), "err")
-                                             : json::serialize(error));
-  return out;
 }
 
 ExecResult read_exec(const json::value& in) {
@@ -142,31 +95,12 @@ ReplResult read_repl(const json::value& in) {
   return out;
 }
 
-std::string read_repl_session(const json::value& in) { return id(object(in)); }
-
-FileEntry read_file_entry(const json::value& in) {
-  const json::object& from = object(in);
-  FileEntry out;
-  out.name = text(from, "name");
-  out.is_directory = flag(from, "is_dir");
-  out.is_link = text(from, "mode").starts_with('l');  // find's letter; "lrwxrwxrwx" over vsock
-  out.size = number<std::uint64_t>(from, "size");
-  out.modified = number<std::int64_t>(from, "mtime");
-  return out;
-}
-
-std::vector<FileEntry> read_directory(const json::value& in) {
-  return each(list(in, "entries"), read_file_entry);
-}
+std::string read_id(const json::value& in) { return id(object(in)); }
 
 Identity read_identity(const json::value& in) {
   const json::object& from = object(in);
-  Identity out{text(from, "email"), {}};
+  Identity out{text(from, "email")};
   if (out.user.empty()) out.user = text(from, "user_id");
-  const json::value* organisation = from.if_contains("current_org");
-  if (!organisation) return out;
-  if (organisation->is_object()) out.organisation = text(organisation->get_object(), "name");
-  if (organisation->is_string()) out.organisation = organisation->get_string();
   return out;
 }
 

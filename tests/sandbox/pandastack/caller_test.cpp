@@ -22,7 +22,6 @@ TEST_CASE("what is repeated, and what is not") {
   const AnyCall exec = [](Client& c) { return ignoring(c.exec("s1", "true", 1s)); };
   const AnyCall stream = [](Client& c) { return ignoring(c.exec_stream("s1", "true", 1s)); };
   const AnyCall put = [](Client& c) { return c.put_file("s1", "/a", "abc"); };
-  const AnyCall stat = [](Client& c) { return ignoring(c.stat("s1", "/a")); };
   const AnyCall snapshot = [](Client& c) { return ignoring(c.snapshot("s1")); };
   const AnyCall proxy = [](Client& c) { return ignoring(c.proxy("s1", proxy_request())); };
   const AnyCall look = [](Client& c) {
@@ -33,7 +32,6 @@ TEST_CASE("what is repeated, and what is not") {
   };
   const std::string ok = reply(200, kSandbox), none = reply(404, R"({"error":"not found"})"),
                     ran = reply(200, R"({"exit_code":0})"),
-                    no_file = reply(404, R"({"error":"file does not exist"})"),
                     slow_down = reply(429, R"({"error":"rate limit"})", "Retry-After: 1\r\n"),
                     full = reply(503, R"({"error":"no compute capacity available"})",
                                  "Retry-After: 5\r\n"),
@@ -47,7 +45,6 @@ TEST_CASE("what is repeated, and what is not") {
       {"a new sandbox is not known everywhere yet", get, {none, ok}, 2, 0},
       {"nor is one that is not", get, {none, none, ok}, 2, 404},
       {"a POST to it is another matter", snapshot, {none, ok}, 1, 404},
-      {"a file that is not there", stat, {no_file, ok}, 1, 0},
       {"too many requests", get, {slow_down, slow_down, ok}, 3, 0},
       {"too many requests of any kind", exec, {slow_down, ran}, 2, 0},
       {"far too many", get, std::vector<std::string>(9, slow_down), 6, 429},
