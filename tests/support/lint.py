@@ -62,7 +62,7 @@ def main() -> int:
         "clang-tidy": lambda: clang_tidy(build, units),
         "layers": lambda: run("bash", "tests/layers.sh"),
         "co_await lint": lambda: run(sys.executable, "tests/co_await_lint.py"),
-        "shellcheck": lambda: run("shellcheck", *shell_scripts()),
+        "shellcheck": lambda: run("shellcheck", "-x", *shell_scripts()),
         "ruff format": lambda: run(f"{tools}/ruff", "format", "--check", "-q", "."),
         "ruff": lambda: run(f"{tools}/ruff", "check", "-q", "."),
         "file sizes": file_sizes,
