@@ -53,7 +53,7 @@ def fake():
         if not os.environ.get(variable):
             pytest.skip(f"{variable} is not set: the stand-in's guests need it")
     pytest.importorskip("aiohttp")
-    process = subprocess.Popen([sys.executable, str(FAKE), "0"], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, str(FAKE), "0", "--until", str(os.getpid())], stdout=subprocess.PIPE, text=True)
     line = process.stdout.readline()
     if not line.startswith("fake pandastack ready on "):
         pytest.fail(f"the stand-in does not start: {line!r}")

@@ -41,6 +41,7 @@ async def main():
     options = argparse.ArgumentParser(prog="fake-pandastack")
     options.add_argument("port", type=int, help="0: one that is free")
     options.add_argument("--defect", action="append", default=[], metavar="NAME[=VALUE]")
+    options.add_argument("--until", type=int, metavar="PID", help="end when this process does")
     options = options.parse_args()
 
     directory, lock = place()
@@ -60,6 +61,11 @@ async def main():
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    if options.until:
+        try:
+            asyncio.get_running_loop().add_reader(os.pidfd_open(options.until), ended.set)
+        except ProcessLookupError:
+            ended.set()
     await ended.wait()
     await fake.stop()
     shutil.rmtree(directory, ignore_errors=True)

@@ -92,7 +92,7 @@ class Running:
     """The process. `defects`: as its command line has them."""
 
     def __init__(self, *defects, environment=None):
-        words = [sys.executable, str(Path(__file__).parent), "0"]
+        words = [sys.executable, str(Path(__file__).parent), "0", "--until", str(os.getpid())]
         for defect in defects:
             words += ["--defect", defect]
         self.process = subprocess.Popen(

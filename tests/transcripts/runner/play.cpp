@@ -128,7 +128,7 @@ class Player {
     auto problem = difference(json::parse(step.text), got, captures_);
     if (!problem) return;
     if (!update_) throw Failure(*problem + "\n    in " + json::serialize(got));
-    step.raw = "< " + with_placeholders(json::serialize(got), captures_);
+    step.raw = step.backend + "< " + with_placeholders(json::serialize(got), captures_);
   }
 
   void expect_in_any_order() {
@@ -151,8 +151,8 @@ class Player {
   void refuse_unexpected(const json::value& message) {
     std::string text = json::serialize(message);
     if (!update_) throw Failure("an unexpected message at the end: " + text);
-    steps_.push_back(
-        {Step::Kind::expect, "", "< " + with_placeholders(text, captures_), steps_.back().line});
+    std::string line = "< " + with_placeholders(text, captures_);
+    steps_.push_back({Step::Kind::expect, "", std::move(line), steps_.back().line, ""});
   }
 
   std::vector<Step> steps_;
@@ -175,7 +175,8 @@ std::string stdio_only(const std::vector<Step>& steps) {
 
 int play(bool over_http, const std::filesystem::path& schemas, const std::filesystem::path& script,
          std::vector<std::string> program) {
-  std::vector<Step> steps = read_script(script);
+  const char* backend = std::getenv("PYKEEP_BACKEND");  // the server reads it, too
+  std::vector<Step> steps = read_script(script, backend ? backend : "local");
   std::string reason = stdio_only(steps);
   if (over_http && !reason.empty()) {
     std::printf("skipped: over stdio only: %s\n", reason.c_str());

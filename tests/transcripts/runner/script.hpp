@@ -22,10 +22,12 @@ struct Step {
   std::string text;  // without its mark, continuation lines joined
   std::string raw;   // as in the file, for writing it back
   int line;
+  std::string backend;  // its mark, "[local] "; empty: it is for any
 };
 
-// Throws std::runtime_error that names the line.
-std::vector<Step> read_script(const std::filesystem::path& file);
+// As it is played with `backend`; lines for another one are prose. Throws std::runtime_error that
+// names the line.
+std::vector<Step> read_script(const std::filesystem::path& file, const std::string& backend);
 
 void write_script(const std::filesystem::path& file, const std::vector<Step>& steps);
 
