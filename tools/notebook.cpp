@@ -26,6 +26,18 @@ json::object stream(const char* name, std::string text) {
   return output;
 }
 
+// Valid UTF-8, with the control characters that Jupyter and Python have a use for.
+std::string as_written(std::string_view bytes) {
+  std::string out;
+  for (;;) {
+    std::size_t end = std::min(bytes.find_first_of("\b\f\r\x1b"), bytes.size());
+    out += valid_utf8(bytes.substr(0, end));
+    if (end == bytes.size()) return out;
+    out += bytes[end];
+    bytes.remove_prefix(end + 1);
+  }
+}
+
 json::object note(const std::string& text) { return stream("stderr", "[" + text + "]\n"); }
 
 json::object markdown(std::string text) {
@@ -50,7 +62,7 @@ json::value mime_value(std::string_view mime, const json::value& value) {
 
 json::object as_output(const sandbox::Text& text, int) {
   return stream(text.stream == sandbox::StreamName::out ? "stdout" : "stderr",
-                valid_utf8(text.bytes));
+                as_written(text.bytes));
 }
 
 json::object as_output(const sandbox::Display& display, int number) {
@@ -67,7 +79,7 @@ json::object as_output(const sandbox::Display& display, int number) {
 
 json::object as_output(const sandbox::PythonError& error, int) {
   json::array lines;
-  for (const std::string& line : error.traceback) lines.push_back(json::value(valid_utf8(line)));
+  for (const std::string& line : error.traceback) lines.push_back(json::value(as_written(line)));
   json::object output;
   output["output_type"] = "error";
   output["ename"] = valid_utf8(error.name);
@@ -96,7 +108,7 @@ std::string how_it_ended(const Execution& execution) {
 
 // Without its end it would be other code.
 std::string source_of(const Execution& execution) {
-  if (execution.code.size() <= kMaxSource) return valid_utf8(execution.code);
+  if (execution.code.size() <= kMaxSource) return as_written(execution.code);
   return "# " + with_thousands(execution.code.size()) + " bytes of code, too large to be kept";
 }
 
@@ -109,12 +121,19 @@ bool is_no_python(const Execution& execution) {
          error->name == "TabError";
 }
 
+// By SystemExit, of which the kernel says so (magics.py); a script would end there, too.
+bool ended_by_exit(const Execution& execution) {
+  if (execution.outputs.empty()) return false;
+  const auto* text = std::get_if<sandbox::Text>(&execution.outputs.back().what);
+  return text && text->bytes.find("(exit: the cell ended here;") != text->bytes.npos;
+}
+
 json::array tags(const Execution& execution) {
   json::array tags;
   bool skipped = execution.status > Status::raised || is_no_python(execution);
   if (skipped)
     tags.emplace_back("skip-execution");
-  else if (execution.status == Status::raised)
+  else if (execution.status == Status::raised || ended_by_exit(execution))
     tags.emplace_back("raises-exception");
   return tags;
 }
@@ -165,6 +184,12 @@ void keep_outputs(json::array& outputs, std::size_t& left) {
 json::array* outputs_of(json::object& cell) {
   json::value* outputs = cell.if_contains("outputs");
   return outputs ? outputs->if_array() : nullptr;
+}
+
+// An empty one has the number of the next one, too.
+bool is_counted(const json::object& cell) {
+  const json::string& source = cell.at("source").as_string();
+  return number_of(cell) > 0 && source.find_first_not_of(" \t\f\r\n") != source.npos;
 }
 
 bool is_cell(const json::value& value) {
@@ -236,10 +261,11 @@ Cells with_breaks(Cells cells) {
     int number = number_of(cell);
     bool is_code = number > 0;
     if (is_code && number <= last) {
-      for (auto lost = all.rbegin(); number > 1 && number_of(*lost) >= number; ++lost) skip(*lost);
+      auto lost = all.rbegin();  // what was before may be missing
+      for (; number > 1 && lost != all.rend() && number_of(*lost) >= number; ++lost) skip(*lost);
       all.push_back(markdown(number == 1 ? kNewKernel : went_back(number - 1)));
     }
-    if (is_code) last = number;
+    if (is_counted(cell)) last = number;
     all.push_back(std::move(cell));
   }
   return all;

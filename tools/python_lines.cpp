@@ -20,10 +20,10 @@ class Scanner {
  private:
   PythonLine next() {
     PythonLine line;
-    std::size_t end = std::min(rest_.find('\n'), rest_.size());
+    std::size_t end = std::min(rest_.find_first_of("\r\n"), rest_.size());  // as Python ends them
     line.text = rest_.substr(0, end);
+    end += rest_.substr(end).starts_with("\r\n") ? 1 : 0;
     rest_.remove_prefix(std::min(end + 1, rest_.size()));
-    if (line.text.ends_with('\r')) line.text.remove_suffix(1);
     line.in_string = !quote_.empty();
     line.begins = !line.in_string && depth_ == 0 && !continued_;
     continued_ = false;
@@ -101,6 +101,12 @@ bool assigns_a_command(std::string_view code) {
   return false;
 }
 
+// What IPython takes from a text that was copied: an indentation of all of it, and prompts.
+bool is_copied(const PythonLine& first) {
+  std::string_view text = first.text;
+  return text.find_first_not_of(" \t\f") > 0 || text.starts_with(">>>") || text.starts_with("In [");
+}
+
 // `pip install x`: two words in a row that Python has no use for.
 bool is_automagic(std::string_view code) {
   std::string_view word = first_word(code), rest = code.substr(word.size());
@@ -127,6 +133,9 @@ std::vector<PythonLine> python_lines(std::string_view source) { return Scanner(s
 
 bool needs_ipython(const std::vector<PythonLine>& lines) {
   std::size_t function = std::string_view::npos;  // indentation of the one we are in
+  auto says = [](const PythonLine& line) { return !trimmed(line.code).empty(); };
+  auto first = std::ranges::find_if(lines, says);
+  if (first != lines.end() && is_copied(*first)) return true;
   for (const PythonLine& line : lines) {
     std::string_view code = trimmed(line.code);
     if (code.empty()) continue;

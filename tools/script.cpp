@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "tools/notebook.hpp"
 #include "tools/python_lines.hpp"
 #include "tools/text.hpp"
@@ -60,7 +62,8 @@ std::string script(Cells cells) {
   bool uses_ipython = false;
   for (const json::object& cell : with_breaks(std::move(cells))) {
     const json::value* number = cell.if_contains("execution_count");
-    std::string_view source = cell.at("source").as_string();
+    std::string source(cell.at("source").as_string());
+    std::ranges::replace(source, '\0', ' ');  // with one Python reads nothing of a file
     if (!number) {
       text += "\n" + comment(source);
       continue;

@@ -97,6 +97,27 @@ TEST_CASE("a script goes on where the session did") {
   CHECK(text.find("run_cell(\n    \"%cd \\\"x\\\"\\n\"\n).raise_error()\n") != text.npos);
 }
 
+TEST_CASE("what is skipped stays a comment, and control characters do not spoil a script") {
+  std::vector<Ran> ran{{"def f(:\rprint('ran')", 1, Execution::Status::kernel_died},
+                       {"a = '\x1b'\f\rb = 2", 1}};
+  std::string text = tools::script(cells_of(ran));
+  CHECK(text.find("# def f(:\n# print('ran')\n") != text.npos);
+  CHECK(text.find("a = '\x1b'\f\nb = 2\n") != text.npos);
+  auto cells = cells_of({{"x", 1}});
+  cells[0]["source"] = json::string("'\0'", 3);
+  CHECK(tools::script(cells).find('\0') == text.npos);
+}
+
+TEST_CASE("an empty execution takes nothing back") {
+  CHECK(tools::with_breaks(cells_of({{"a", 1}, {" \n", 2}, {"b", 2}})).size() == 3);
+}
+
+TEST_CASE("a history without its beginning goes back as far as it is there") {
+  auto cells = tools::with_breaks(cells_of({{"a", 5}, {"b", 3}}));
+  REQUIRE(cells.size() == 3);
+  CHECK(json::serialize(cells[0]["metadata"]) == R"({"tags":["skip-execution"]})");
+}
+
 TEST_CASE("a history that is damaged gives what is whole of it") {
   testing::Scratch scratch;
   auto file = scratch.path / "history.jsonl";

@@ -38,6 +38,11 @@ TEST_CASE("IPython's syntax is told from Python's") {
       {"print('await it')", false},
       {"awaited = asynchronous = 1", false},
       {"from __future__ import annotations", true},
+      {"    x = 1\n    y = 2", true},
+      {"# copied\n>>> x = 1", true},
+      {"In [3]: x", true},
+      {"   \nx = 1", false},
+      {"# it\r!ls", true},
       {"'", false},
       {"'''", false},
       {"((((", false},
@@ -57,4 +62,5 @@ TEST_CASE("a line knows whether it begins inside a string") {
   CHECK(lines[1].in_string);
   CHECK_FALSE(lines[2].in_string);
   CHECK(lines[2].begins);
+  CHECK(tools::python_lines("# a\rb\r\nc").size() == 3);
 }
