@@ -20,7 +20,7 @@ REVISION = "2026-07-28"  # of MCP: it needs no handshake
 NEW_SESSION = re.compile(r"\A\[New session .*\]\n")
 EXECUTION = "io.pykeep/execution"
 WAIT = 3600  # seconds: the longest that a call may wait
-STOP_LIMIT = 60  # seconds for the server to put its kernels on disk
+STOP_LIMIT = 5  # seconds for the server to put its kernels on disk, for which it takes two at most
 
 
 class PykeepError(Exception):
@@ -47,6 +47,8 @@ class Python:
     def __init__(self, *arguments: str):
         self._arguments = arguments
         self._server: subprocess.Popen[bytes] | None = None
+        self._owner = 0  # the process whose child the server is
+        self._interrupted = False  # by Ctrl-C, maybe in the middle of a line from or to the server
         self._ids = itertools.count(1)
         self._turn = threading.Lock()
 
@@ -80,57 +82,85 @@ class Python:
                 )
                 return self._answer(ident)
             except KeyboardInterrupt:
-                self._send({"method": "notifications/cancelled", "params": {"requestId": ident}})
+                self._interrupted = True
+                self._send({"method": "notifications/cancelled", "params": {"requestId": ident}}, "\n")
                 raise
 
     def close(self) -> None:
         """Ends the server. Its session stays on disk for a week, to be found by its name or handle."""
         with self._turn:
-            if self._server:
+            if self._server and self._owner == os.getpid():
                 self._end()
 
-    def _send(self, message: dict) -> None:
-        server = self._started()
+    def _send(self, message: dict, before: str = "") -> None:
         message.setdefault("params", {})["_meta"] = {
             "io.modelcontextprotocol/protocolVersion": REVISION,
             "io.modelcontextprotocol/clientInfo": {"name": "pykeep-python", "version": "1"},
             "io.modelcontextprotocol/clientCapabilities": {},
         }
+        line = before + json.dumps({"jsonrpc": "2.0", **message}, allow_nan=False) + "\n"
+        server = self._started()
         try:
-            server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+            server.stdin.write(line.encode())
             server.stdin.flush()
         except OSError:
             self._lost()
 
     def _answer(self, ident: int) -> dict:
         for line in self._started().stdout:
-            message = json.loads(line)
-            if message.get("id") == ident:  # else the late one of a call that was given up
-                if "error" in message:
-                    raise PykeepError(message["error"]["message"])
-                return message["result"]
+            message = self._message(line)
+            # Without an id: the server could not read the request, because it is too large, say.
+            unread = "error" in message and message.get("id") is None and not self._interrupted
+            if not unread and message.get("id") != ident:
+                continue  # the late one of a call that was given up
+            self._interrupted = False
+            if "error" in message:
+                raise PykeepError(message["error"]["message"])
+            return message["result"]
         self._lost()
 
+    def _message(self, line: bytes) -> dict:
+        with contextlib.suppress(ValueError):
+            if isinstance(message := json.loads(line), dict):
+                return message
+        if self._interrupted:  # the rest of a line
+            return {}
+        self._end(kill=True)
+        raise PykeepError(f"the program is no pykeep: it says {line[:100]!r}")
+
     def _started(self) -> subprocess.Popen[bytes]:
+        if self._server and self._owner != os.getpid():  # we are a fork: it is our parent's
+            self._server = None
         if self._server is None:
             command, environment = _program()
             pipe = subprocess.PIPE
-            self._server = subprocess.Popen(
-                [command, *self._arguments], stdin=pipe, stdout=pipe, env=environment, start_new_session=True
-            )
+            try:
+                self._server = subprocess.Popen(
+                    [command, *self._arguments],
+                    stdin=pipe,
+                    stdout=pipe,
+                    env=environment,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise PykeepError(f"pykeep does not start: {error}") from error
+            self._owner = os.getpid()
         return self._server
 
     def _lost(self) -> None:
         raise PykeepError(f"pykeep ended with status {self._end()}; the next call starts another one")
 
-    def _end(self) -> int:
+    def _end(self, kill: bool = False) -> int:
         server, self._server = self._server, None
         with contextlib.suppress(OSError):  # it has gone, with something unsent
             server.stdin.close()
-        try:
-            server.wait(STOP_LIMIT)
-        except subprocess.TimeoutExpired:
+        if kill:
             server.kill()
+        for stop in (server.terminate, server.kill):  # a fork of ours may keep its input open
+            try:
+                server.wait(STOP_LIMIT)
+            except subprocess.TimeoutExpired:
+                stop()
         server.stdout.close()
         return server.wait()
 
