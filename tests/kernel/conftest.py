@@ -11,10 +11,11 @@ import subprocess
 import client
 import guest
 import pytest
+import through_relay
 
 THROUGH_RELAY = os.environ.get("PYKEEP_TEST_THROUGH") == "relay"
 if THROUGH_RELAY:
-    client.Kernel = guest.Kernel
+    client.Kernel = through_relay.Kernel
 
 
 @functools.cache
@@ -65,3 +66,35 @@ def fresh():
     kernel = client.Kernel()
     yield kernel
     kernel.close()
+
+
+@pytest.fixture
+def new_guest():
+    """A guest (docs/guest-relay.md) in which nothing was started."""
+    made = guest.Guest()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def shared_guest():
+    made = guest.Guest()
+    made.start()
+    made.records()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def vm(shared_guest):
+    """A guest with a kernel that is ready, shared by the tests of this file."""
+    shared_guest.adopt(shared_guest.state())
+    return shared_guest
+
+
+@pytest.fixture
+def own(new_guest):
+    """The same for one test alone."""
+    new_guest.start()
+    assert guest.events(new_guest.records()) == ["ready", "end"]
+    return new_guest

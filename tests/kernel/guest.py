@@ -1,7 +1,4 @@
-"""The server's side of a guest: `start`, exchanges and signals, over the relay's HTTP (docs/guest-relay.md).
-
-`Kernel` is client.Kernel by way of a relay, so that the kernel's tests can run through one.
-"""
+"""The server's side of a guest: `start`, exchanges and signals, over the relay's HTTP (docs/guest-relay.md)."""
 
 import http.client
 import json
@@ -20,13 +17,18 @@ from signal import SIGKILL
 import client
 
 MAIN = Path(__file__).resolve().parents[2] / "sandbox/kernel/pykeep_guest/main.py"
-# Asked at import, since Kernel takes client.Kernel's place.
-_Base = client.Kernel
 
 
 def frame(header):
     data = json.dumps(header).encode()
     return struct.pack("<II", len(data), 0) + data
+
+
+def wait_until(condition, seconds=10):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 class Refused(Exception):
@@ -231,87 +233,3 @@ def events(records):
     way says nothing."""
     names = [r["header"]["ev"] if r["is"] == "frame" else r["is"] for r in records]
     return [n for i, n in enumerate(names) if n not in ("stdout", "stderr") or names[i - 1 : i] != [n]]
-
-
-class _Process:
-    """What the tests do with client.Kernel's `process`."""
-
-    def __init__(self, guest):
-        self._guest = guest
-
-    @property
-    def returncode(self):
-        end = self._guest.state()["kernel"]["exit"]
-        return end and (end["code"] if end["signal"] is None else -end["signal"])
-
-    def poll(self):
-        return self.returncode
-
-    def wait(self, timeout):
-        deadline = time.monotonic() + timeout
-        while self.returncode is None and time.monotonic() < deadline:
-            time.sleep(0.01)
-        return self.returncode
-
-    def kill(self):
-        self._guest.signal("kill")
-
-
-class Kernel(_Base):
-    def __init__(self, python=client.PYTHON, environment=None, command=None):
-        # `command` is the relay's to choose.
-        self.guest = Guest(python, environment)
-        self.guest.start()
-        self.workspace = self.guest.workspace
-        self.process = _Process(self.guest)
-        self._answer = None
-        self._next = 0
-        self.background = []
-        self.ready = self.wait_for_frame(40)
-        assert self.ready["ev"] == "ready", self.ready
-
-    def send(self, header):
-        self._answer = self.guest.exchange(header)
-
-    def interrupt(self):
-        self.guest.signal("interrupt")
-
-    def close(self):
-        self.guest.close()
-
-    def _record(self, deadline):
-        """The next one, but for those that only the relay and its server talk about."""
-        while True:
-            if self._answer is None:
-                self._answer = self.guest.exchange(limit=60)
-            try:
-                record = self._answer.next(max(0.1, deadline - time.monotonic()))
-            except TimeoutError:
-                raise TimeoutError(f"no end: {self.guest.state()}") from None
-            self.guest.after = record["seq"]
-            if record["is"] == "exit":
-                raise client.KernelDied(self.process.wait(1), None)
-            if record["is"] == "end":
-                self._answer = None
-                if record["why"] == "done":
-                    time.sleep(0.01)
-            elif record["is"] in ("stdout", "stderr", "frame"):
-                return record
-
-    def _drain(self, timeout, pieces):
-        """Waits for text."""
-        try:
-            record = self._record(time.monotonic() + timeout)
-        except TimeoutError:
-            return
-        client.add(pieces, (record["is"][3:], record.payload))
-
-    def _frame(self, deadline, pieces):
-        while True:
-            try:
-                record = self._record(deadline)
-            except client.KernelDied as death:
-                raise client.KernelDied(death.args[0], pieces) from None
-            if record["is"] == "frame":
-                return record["header"], record.payload
-            client.add(pieces, (record["is"][3:], record.payload))
