@@ -8,6 +8,7 @@ import contextlib
 import json
 import re
 import secrets
+import shutil
 import socket
 import sys
 import tempfile
@@ -20,13 +21,16 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import ClientDisconnect
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 HERE = Path(__file__).resolve().parent
 MAX_FILE = 50_000_000  # bytes
-MAX_QUESTION = 2_000  # characters
+MAX_NAME = 60  # characters
+MAX_QUESTION = 2_000
+UPLOAD_LIMIT = 120  # seconds
 MAX_ANALYSES = 8  # at a time: each has a kernel
 POLICY = (
     "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -38,6 +42,7 @@ async def lifespan(app):
     with tempfile.TemporaryDirectory(prefix="data-analyst-") as uploads:
         app.state.uploads = Path(uploads)
         app.state.analyses = {}  # id -> (Analysis, the task that runs it)
+        app.state.arriving = 0  # files
         yield
         tasks = [task for _, task in app.state.analyses.values()]
         for task in tasks:
@@ -53,28 +58,41 @@ async def start(request):
     """Takes the file as the body, and its name and the question from the query."""
     if request.headers.get("content-type") != "text/csv":  # which pages of other sites cannot send here
         raise HTTPException(415, "Send the file as text/csv.")
-    analyses = request.app.state.analyses
+    state = request.app.state
+    analyses = state.analyses
     for id in [id for id, (_, task) in analyses.items() if task.done()]:
-        del analyses[id]
-    if len(analyses) >= MAX_ANALYSES:
+        shutil.rmtree(analyses.pop(id)[0].file.parent, ignore_errors=True)
+    if len(analyses) + state.arriving >= MAX_ANALYSES:
         raise HTTPException(503, "Too many files are being analysed; try again in half an hour.")
     id = secrets.token_urlsafe(16)
-    name = re.sub(r"[^\w.-]+", "-", request.query_params.get("name", "")).strip("-.") or "data.csv"
-    analysis = Analysis(request.app.state.uploads / id / name, question_in(request))
-    analysis.file.parent.mkdir()
-    await save(request, analysis.file)
+    name = re.sub(r"[^\w.-]+", "-", request.query_params.get("name", ""))[-MAX_NAME:].strip("-.")
+    analysis = Analysis(state.uploads / id / (name or "data.csv"), question_in(request))
+    state.arriving += 1
+    try:
+        await save(request, analysis.file)
+    finally:
+        state.arriving -= 1
     analyses[id] = analysis, asyncio.create_task(analysis.run())
     return JSONResponse({"id": id}, 201)
 
 
 async def save(request, file):
+    """All of the body, or nothing of it stays."""
+    file.parent.mkdir()
     size = 0
-    with file.open("wb") as out:
-        async for piece in request.stream():
-            size += len(piece)
-            if size > MAX_FILE:
-                raise HTTPException(413, f"The file is larger than {MAX_FILE // 1_000_000} MB.")
-            out.write(piece)
+    try:
+        async with asyncio.timeout(UPLOAD_LIMIT):
+            with file.open("wb") as out:
+                async for piece in request.stream():
+                    size += len(piece)
+                    if size > MAX_FILE:
+                        raise HTTPException(413, f"The file is larger than {MAX_FILE // 1_000_000} MB.")
+                    out.write(piece)
+    except BaseException as error:
+        shutil.rmtree(file.parent, ignore_errors=True)
+        if isinstance(error, (TimeoutError, ClientDisconnect)):
+            raise HTTPException(408, "The file did not come in time.") from error
+        raise
 
 
 async def ask(request):
@@ -88,7 +106,8 @@ async def ask(request):
 async def events(request):
     """What happened so far and what happens next. A browser that lost the connection says where it was."""
     seen = request.headers.get("last-event-id", "")
-    following = analysis_of(request).follow(int(seen) + 1 if seen.isdecimal() else 0)
+    is_number = seen.isdecimal() and len(seen) < 10
+    following = analysis_of(request).follow(int(seen) + 1 if is_number else 0)
     return EventSourceResponse({"id": str(n), "data": json.dumps(event)} async for n, event in following)
 
 

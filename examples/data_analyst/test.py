@@ -3,11 +3,16 @@ in build/data-analyst.png."""
 
 import ast
 import contextlib
+import http.client
 import json
+import os
 import shutil
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
+from urllib.parse import quote, urlsplit
 
 from playwright.sync_api import sync_playwright
 
@@ -31,8 +36,9 @@ def chromium():
 
 
 @contextlib.contextmanager
-def running_app():
-    app = subprocess.Popen([sys.executable, "app.py", "0"], cwd=HERE, stdout=subprocess.PIPE, text=True)
+def running_app(**environment):
+    command, environment = [sys.executable, "app.py", "0"], {**os.environ, **environment}
+    app = subprocess.Popen(command, cwd=HERE, stdout=subprocess.PIPE, text=True, env=environment)
     try:
         yield app.stdout.readline().strip()
     finally:
@@ -127,7 +133,47 @@ def no_csv_file(page):
     page.wait_for_selector("#status[data-state=failed]")
 
 
+def refused_files():
+    """None of them stays on the disk, and none takes the place of another."""
+    with tempfile.TemporaryDirectory() as directory, running_app(TMPDIR=directory) as url:
+        host = urlsplit(url).netloc
+        waiting = [begin(host, "a.csv", 4) for _ in range(9)]
+        for connection in waiting:
+            connection.send(b"a\n1\n")
+        statuses = sorted(connection.getresponse().status for connection in waiting)
+        assert statuses == [201] * 8 + [503], statuses
+        assert begin(host, "b.csv", 0).getresponse().status == 503
+    with tempfile.TemporaryDirectory() as directory, running_app(TMPDIR=directory) as url:
+        host = urlsplit(url).netloc
+        cut = begin(host, "cut.csv", 1000)
+        cut.send(b"x" * 500)
+        large = begin(host, "large.csv", 51_000_000)
+        with contextlib.suppress(OSError):  # it ends before all was sent
+            large.send(b"x" * 51_000_000)
+            assert large.getresponse().status == 413
+        named = begin(host, "../" + "\u00e4" * 300 + ".csv", 4)
+        named.send(b"a\n1\n")
+        assert named.getresponse().status == 201
+        cut.close()
+        assert begin(host, "c.csv", 0, {"Content-Type": "text/plain"}).getresponse().status == 415
+        end = time.monotonic() + 20
+        while len(left := [path.name for path in Path(directory).rglob("*.csv")]) > 1:
+            assert time.monotonic() < end, left
+            time.sleep(0.05)
+        assert left[0].endswith("\u00e4.csv"), left
+
+
+def begin(host, name, size, headers=None):
+    connection = http.client.HTTPConnection(host, timeout=30)
+    connection.putrequest("POST", f"/analyses?name={quote(name)}")
+    for header, value in {"Content-Type": "text/csv", "Content-Length": str(size), **(headers or {})}.items():
+        connection.putheader(header, value)
+    connection.endheaders()
+    return connection
+
+
 def main():
+    refused_files()
     if not chromium():
         print(f"skipped: the page is used in a browser, and there is no {' or '.join(BROWSERS)}")
         return 77
