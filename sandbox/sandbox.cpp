@@ -2,6 +2,18 @@
 
 namespace sandbox {
 
+const char* name_of(Thaw reason) {
+  switch (reason) {
+    case Thaw::snapshot:
+      return "snapshot";
+    case Thaw::wake:
+      return "wake";
+    case Thaw::fork:
+      return "fork";
+  }
+  return "";
+}
+
 // What a backend without images answers (Capabilities::Snapshot::none).
 
 awaitable<FreezeReport> Sandbox::freeze(std::filesystem::path, FreezeOptions) {

@@ -96,6 +96,7 @@ enum class Thaw {
   wake,      // the session that was frozen goes on
   fork,      // another session begins with it
 };
+const char* name_of(Thaw reason);  // on the kernel link, in `resumed`
 
 // One sandbox with its kernel. Destroying it kills every process in it at once, where sandboxes end
 // with the server (Capabilities::outlives_server); else it only lets go of it.

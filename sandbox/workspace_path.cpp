@@ -51,6 +51,13 @@ void fail(const std::string& path, int error) {
                   error);
 }
 
+std::string file_path(const std::string& path) {
+  if (path.ends_with('/'))
+    throw FileError(printable(path) +
+                    ": it names a directory; add the file's name. Nothing was changed");
+  return workspace_path(path);
+}
+
 std::string printable(const std::string& name) {
   std::string result;
   for (std::size_t at = 0; at < name.size();) {

@@ -12,6 +12,9 @@ inline constexpr const char* kWorkspacePath = "/workspace";
 // name need not be UTF-8. Refuses "..", other absolute paths, NUL, and names over 255 bytes.
 std::string workspace_path(const std::string& path);
 
+// The same, of where a file is to be put: refuses what ends in "/", too.
+std::string file_path(const std::string& path);
+
 // "\xff" for each byte that is not part of valid UTF-8.
 std::string printable(const std::string& name);
 

@@ -28,18 +28,6 @@ std::chrono::nanoseconds now(clockid_t clock) {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-const char* name_of(Thaw reason) {
-  switch (reason) {
-    case Thaw::snapshot:
-      return "snapshot";
-    case Thaw::wake:
-      return "wake";
-    case Thaw::fork:
-      return "fork";
-  }
-  return "";
-}
-
 class LocalBackend : public Backend {
  public:
   LocalBackend(asio::any_io_executor executor, asio::thread_pool& pool, BackendOptions options)

@@ -90,14 +90,6 @@ Listing list_now(int root, const std::string& path, int depth, std::size_t cap) 
   return listing;
 }
 
-// Where a file is to be put.
-std::string file_path(const std::string& path) {
-  if (path.ends_with('/'))
-    throw FileError(printable(path) +
-                    ": it names a directory; add the file's name. Nothing was changed");
-  return workspace_path(path);
-}
-
 // A file to read, never a pipe that would block us.
 Fd open_file(int root, const std::string& path, struct stat& status) {
   Fd fd = open_beneath(root, path, O_RDONLY);

@@ -4,6 +4,7 @@
 
 #include <boost/asio/this_coro.hpp>
 
+#include "sandbox/pandastack/guest_kernel.hpp"
 #include "sandbox/pandastack/house.hpp"
 #include "sandbox/pandastack/layers.hpp"
 #include "sandbox/pandastack/persist.hpp"
@@ -19,25 +20,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto kStateLimit = 10s;
-constexpr auto kLook = 200ms;       // at a kernel that is to come to rest, or to its end
-constexpr int kInterrupts = 10;     // looks, between interrupts
-constexpr int kFirstInterrupt = 2;  // a kernel that is taken over has to introduce itself
-constexpr int kKillChildren = 20;
-constexpr int kGiveUp = 60;
 constexpr auto kStopLimit = 5s;
-
-const char* name_of(Thaw reason) {
-  switch (reason) {
-    case Thaw::snapshot:
-      return "snapshot";
-    case Thaw::wake:
-      return "wake";
-    case Thaw::fork:
-      return "fork";
-  }
-  return "";
-}
 
 class RemoteBackend final : public Backend {
  public:
@@ -62,12 +45,6 @@ class RemoteBackend final : public Backend {
   awaitable<std::shared_ptr<Guest>> guest_of(Vm vm);
   awaitable<Made> start_again(const SandboxSpec& spec, Vm vm);
   awaitable<Made> start_new(const SandboxSpec& spec);
-  awaitable<bool> is_up(Guest& guest);
-  awaitable<void> wake_up(Guest& guest);
-  awaitable<RelayState> fresh_kernel(Guest& guest);
-  awaitable<std::optional<RelayState>> at_rest(Guest& guest);
-  awaitable<std::string> signal_once(Guest& guest, std::string what);
-  awaitable<void> signal(Guest& guest, std::string what);
   awaitable<Made> wake(const SandboxSpec& spec, Image image);
   awaitable<Made> restore(const SandboxSpec& spec, Image image, Thaw reason);
   Made make(const SandboxSpec& spec, std::shared_ptr<Guest> guest,
@@ -101,32 +78,6 @@ RemoteBackend::Made RemoteBackend::make(const SandboxSpec& spec, std::shared_ptr
                                          std::move(origin));
 }
 
-awaitable<void> RemoteBackend::wake_up(Guest& guest) {
-  co_await guest.client().wake(guest.vm().id);
-  co_await guest.client().set_lifecycle(guest.vm().id, house_.options.ttl.count());
-}
-
-// Whether it still exists; brought to run, if so.
-awaitable<bool> RemoteBackend::is_up(Guest& guest) {
-  std::function<awaitable<std::optional<SandboxInfo>>()> look = [&] { return guest.look(); };
-  std::function<awaitable<void>()> wake = [&] { return wake_up(guest); };
-  auto info = co_await persist(look);
-  if (!info) co_return false;
-  if (info->status == "hibernated") co_await persist(wake);
-  if (info->status == "paused") co_await guest.client().resume(guest.vm().id);
-  co_return true;
-}
-
-awaitable<std::string> RemoteBackend::signal_once(Guest& guest, std::string what) {
-  auto answer = co_await guest.ask("POST", "/signal?what=" + what, "", kStateLimit);
-  co_return co_await read_all(*answer, 4096);
-}
-
-awaitable<void> RemoteBackend::signal(Guest& guest, std::string what) {
-  std::function<awaitable<std::string>()> send = [&] { return signal_once(guest, what); };
-  co_await persist(send);
-}
-
 // ---- a new kernel
 
 awaitable<std::unique_ptr<Sandbox>> RemoteBackend::start(SandboxSpec spec) {
@@ -139,7 +90,9 @@ awaitable<std::unique_ptr<Sandbox>> RemoteBackend::start(SandboxSpec spec) {
     co_return std::move(sandbox);
   } catch (const Error& failure) {
     problem = readable(failure);
-  } catch (const StoreError& failure) {
+  } catch (const boost::system::system_error&) {  // we are cancelled
+    throw;
+  } catch (const std::runtime_error& failure) {
     problem = failure.what();
   }
   throw StartError(problem);
@@ -148,31 +101,14 @@ awaitable<std::unique_ptr<Sandbox>> RemoteBackend::start(SandboxSpec spec) {
 // In the session's microVM, which has its files. Null when that is gone.
 awaitable<RemoteBackend::Made> RemoteBackend::start_again(const SandboxSpec& spec, Vm vm) {
   auto guest = co_await guest_of(std::move(vm));
-  bool exists = co_await is_up(*guest);
+  bool exists = co_await bring_up(*guest, house_.options.ttl);
   if (!exists) co_return nullptr;
   std::optional<RelayState> state;
   if (!is_repl()) state = co_await fresh_kernel(*guest);
   Made sandbox = make(spec, guest, state, Start::cold, true);
-  std::string problem;
-  try {
-    co_await sandbox->ready(house_.options.start_limit);
-  } catch (const std::runtime_error& failure) {
-    problem = failure.what();
-  }
-  if (!problem.empty()) throw StartError(problem);
+  co_await sandbox->ready(house_.options.start_limit);
   co_await house_.remember(spec, guest->vm());
   co_return std::move(sandbox);
-}
-
-awaitable<RelayState> RemoteBackend::fresh_kernel(Guest& guest) {
-  RelayState state = co_await guest.start();
-  for (int look = 0; state.sent != 0 && look < kGiveUp; ++look) {
-    if (look % kInterrupts == 0) co_await signal(guest, "kill");
-    co_await async::sleep_for(kLook);
-    state = co_await guest.start();
-  }
-  if (state.sent == 0) co_return state;
-  throw Error(Failure::malformed, Outcome::unknown, "the old kernel does not end");
 }
 
 awaitable<RemoteBackend::Made> RemoteBackend::start_new(const SandboxSpec& spec) {
@@ -201,42 +137,10 @@ awaitable<RemoteBackend::Made> RemoteBackend::start_new(const SandboxSpec& spec)
   if (!failure) co_return std::move(sandbox);
   sandbox.reset();
   house_.let_go_soon(made.id);
-  try {
-    std::rethrow_exception(failure);
-  } catch (const Error&) {
-    throw;
-  } catch (const boost::system::system_error&) {
-    throw;
-  } catch (const std::runtime_error& problem) {
-    throw StartError(problem.what());
-  }
+  std::rethrow_exception(failure);
 }
 
 // ---- one that is there
-
-// Its state once nothing runs in it; nullopt when its kernel has ended.
-awaitable<std::optional<RelayState>> RemoteBackend::at_rest(Guest& guest) {
-  std::optional<RelayState> state;
-  bool answers = false;
-  try {
-    state = co_await ask_state(guest, kStateLimit);
-    answers = true;
-  } catch (const Error&) {
-  } catch (const Refusal&) {
-  }
-  if (!answers) state = co_await guest.start();
-  for (int look = 0; look < kGiveUp; ++look) {
-    if (state->ended || state->sent == 0) co_return std::nullopt;
-    if (state->sent && state->connected && !state->busy) co_return state;
-    if (look % kInterrupts == kFirstInterrupt) co_await signal(guest, "interrupt");
-    if (look == kKillChildren) co_await signal(guest, "kill_children");
-    co_await async::sleep_for(kLook);
-    std::function<awaitable<RelayState>()> ask = [&] { return ask_state(guest, kStateLimit); };
-    state = co_await persist(ask);
-  }
-  co_await signal(guest, "kill");
-  co_return std::nullopt;
-}
 
 awaitable<std::unique_ptr<Sandbox>> RemoteBackend::adopt(SandboxSpec spec) {
   SessionVm record = co_await house_.record_of(spec);
@@ -244,9 +148,9 @@ awaitable<std::unique_ptr<Sandbox>> RemoteBackend::adopt(SandboxSpec spec) {
   std::string problem;
   try {
     auto guest = co_await guest_of(std::move(*record.vm));
-    bool exists = co_await is_up(*guest);
+    bool exists = co_await bring_up(*guest, house_.options.ttl);
     if (!exists) co_return nullptr;
-    auto state = co_await at_rest(*guest);
+    auto state = co_await kernel_at_rest(*guest);
     if (!state) co_return nullptr;
     Made sandbox = make(spec, guest, *state, Start::image, true);
     co_await sandbox->resumed("wake", house_.options.start_limit);
@@ -288,10 +192,14 @@ awaitable<std::unique_ptr<Sandbox>> RemoteBackend::thaw(fs::path image, SandboxS
     bool for_now = failure.status == 0 || (failure.status >= 401 && failure.status <= 403) ||
                    failure.status == 429 || failure.status == 503 || failure.status == 507;
     (for_now ? refusal : problem) = readable(failure);
-  } catch (const Refusal& failure) {
-    problem = failure.what();
   } catch (const StoreError& failure) {
     refusal = failure.what();
+  } catch (const StartError&) {
+    throw;
+  } catch (const boost::system::system_error&) {  // we are cancelled
+    throw;
+  } catch (const std::runtime_error& failure) {
+    problem = failure.what();
   }
   if (!refusal.empty()) throw StartError(refusal);
   throw ThawError(problem);
@@ -302,19 +210,13 @@ awaitable<RemoteBackend::Made> RemoteBackend::wake(const SandboxSpec& spec, Imag
   if (!record.vm || record.vm->id != image.vm.id)
     throw ThawError("its sandbox is not this session's any more.");
   auto guest = co_await guest_of(std::move(*record.vm));
-  bool exists = co_await is_up(*guest);
+  bool exists = co_await bring_up(*guest, house_.options.ttl);
   if (!exists)
     throw ThawError("its sandbox is gone at PandaStack: it expired, or was deleted there.");
-  auto state = co_await at_rest(*guest);
+  auto state = co_await kernel_at_rest(*guest);
   if (!state) throw ThawError("its kernel did not come back with the sandbox.");
   Made sandbox = make(spec, guest, *state, Start::image, true);
-  std::string problem;
-  try {
-    co_await sandbox->resumed("wake", house_.options.start_limit);
-  } catch (const std::runtime_error& failure) {
-    problem = failure.what();
-  }
-  if (!problem.empty()) throw ThawError(problem);
+  co_await sandbox->resumed("wake", house_.options.start_limit);
   co_await house_.remember(spec, guest->vm());
   co_return std::move(sandbox);
 }
@@ -334,7 +236,7 @@ awaitable<RemoteBackend::Made> RemoteBackend::restore(const SandboxSpec& spec, I
   try {
     auto guest = co_await guest_of(std::move(vm));
     co_await guest->set_up(spec.environment, false);  // its twins have another secret from now on
-    auto state = co_await at_rest(*guest);
+    auto state = co_await kernel_at_rest(*guest);
     if (!state) throw ThawError("Its kernel did not come back with the sandbox.");
     sandbox = make(spec, guest, *state, Start::image, true);
     co_await sandbox->resumed(name_of(reason), house_.options.start_limit);
@@ -345,17 +247,7 @@ awaitable<RemoteBackend::Made> RemoteBackend::restore(const SandboxSpec& spec, I
   if (!failure) co_return std::move(sandbox);
   sandbox.reset();
   house_.let_go_soon(made.id);
-  try {
-    std::rethrow_exception(failure);
-  } catch (const Error&) {
-    throw;
-  } catch (const boost::system::system_error&) {
-    throw;
-  } catch (const StoreError&) {
-    throw;
-  } catch (const std::runtime_error& problem) {
-    throw ThawError(problem.what());
-  }
+  std::rethrow_exception(failure);
 }
 
 // ---- what is not needed any more

@@ -27,6 +27,8 @@ class Route : public Carrier {
   virtual awaitable<std::optional<RelayState>> mend() = 0;
 };
 
+class Pump;  // pump.hpp
+
 class RelayChannel final : public RemoteChannel {
  public:
   // Of a kernel whose relay said `state`, with `sent`; what that relay holds by now is skipped if
@@ -50,8 +52,7 @@ class RelayChannel final : public RemoteChannel {
   awaitable<void> settle(std::chrono::milliseconds limit) override;
 
  private:
-  struct Core;
-  std::shared_ptr<Core> core_;
+  std::shared_ptr<Pump> pump_;
 };
 
 }  // namespace sandbox::pandastack

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "async/task_group.hpp"
 #include "sandbox/bounded_text.hpp"
 #include "sandbox/workspace_path.hpp"
 #include "schemas/base64.hpp"
@@ -63,14 +62,6 @@ FileInfo info_of(const json::object& answer, const std::string& asked) {
   return info;
 }
 
-// Where a file is to be put.
-std::string file_path(const std::string& path) {
-  if (path.ends_with('/'))
-    throw FileError(printable(path) +
-                    ": it names a directory; add the file's name. Nothing was changed");
-  return workspace_path(path);
-}
-
 // What workspace.py says; FileError for what it, or the way to it, refuses.
 awaitable<json::object> perform(std::shared_ptr<Guest> guest, std::string operation,
                                 std::string path, json::object given, std::uint64_t cap = 1 << 20) {
@@ -114,8 +105,8 @@ awaitable<std::string> read_parts(std::shared_ptr<Guest> guest, std::string path
 
 class Writer final : public FileWriter {
  public:
-  Writer(asio::any_io_executor executor, std::shared_ptr<Guest> guest, std::string path)
-      : guest_(std::move(guest)), path_(std::move(path)), tasks_(executor) {}
+  Writer(async::TaskGroup& tasks, std::shared_ptr<Guest> guest, std::string path)
+      : tasks_(tasks), guest_(std::move(guest)), path_(std::move(path)) {}
   ~Writer() override {
     if (!parts_.empty()) tasks_.spawn(drop(guest_, std::move(parts_)));
   }
@@ -162,10 +153,10 @@ class Writer final : public FileWriter {
     }
   }
 
+  async::TaskGroup& tasks_;
   std::shared_ptr<Guest> guest_;
   std::string path_, waiting_;
   std::vector<std::string> parts_;
-  async::TaskGroup tasks_;
 };
 
 class Reader final : public FileReader {
@@ -195,9 +186,9 @@ class Reader final : public FileReader {
 
 }  // namespace
 
-GuestFiles::GuestFiles(asio::any_io_executor executor, asio::thread_pool& pool,
+GuestFiles::GuestFiles(async::TaskGroup& tasks, asio::thread_pool& pool,
                        std::shared_ptr<Guest> guest)
-    : executor_(executor), pool_(pool), guest_(std::move(guest)) {}
+    : tasks_(tasks), pool_(pool), guest_(std::move(guest)) {}
 
 awaitable<FileInfo> GuestFiles::stat(std::string path) {
   std::string relative = workspace_path(path);
@@ -231,13 +222,13 @@ awaitable<std::string> GuestFiles::read(std::string path, std::uint64_t offset, 
 }
 
 awaitable<FileInfo> GuestFiles::write(std::string path, std::string bytes) {
-  Writer writer(executor_, guest_, file_path(path));
+  Writer writer(tasks_, guest_, file_path(path));
   co_await writer.write(bytes);
   co_return co_await writer.finish();
 }
 
 awaitable<FileInfo> GuestFiles::copy_in(std::string path, int host_fd, std::uint64_t cap) {
-  Writer writer(executor_, guest_, file_path(path));
+  Writer writer(tasks_, guest_, file_path(path));
   std::uint64_t total = 0;
   std::string buffer(4 << 20, '\0');
   auto fill = [&buffer, host_fd, &total] {
@@ -262,7 +253,7 @@ awaitable<FileInfo> GuestFiles::copy_in(std::string path, int host_fd, std::uint
 awaitable<std::unique_ptr<FileWriter>> GuestFiles::create(std::string path) {
   std::string relative = file_path(path);
   co_await perform(guest_, "check", relative, json::object());
-  co_return std::make_unique<Writer>(executor_, guest_, std::move(relative));
+  co_return std::make_unique<Writer>(tasks_, guest_, std::move(relative));
 }
 
 awaitable<std::unique_ptr<FileReader>> GuestFiles::open(std::string path) {
@@ -282,36 +273,6 @@ awaitable<std::uint64_t> GuestFiles::used(std::uint64_t enough) {
   given["enough"] = enough;
   auto answer = co_await perform(guest_, "used", ".", std::move(given));
   co_return static_cast<std::uint64_t>(std::max<std::int64_t>(number(answer, "used", "."), 0));
-}
-
-// ---- an execution's text
-
-awaitable<void> GuestSpill::append(const Execution&, std::string bytes) {
-  std::size_t room = std::min<std::uint64_t>(bytes.size(), cap_ - text_.size());
-  text_.append(bytes, 0, room);
-  cut_ = cut_ || room < bytes.size();
-  co_return;
-}
-
-awaitable<std::string> GuestSpill::finish(const Execution& execution) {
-  std::string text = std::exchange(text_, std::string());
-  if (std::exchange(cut_, false))
-    text += "\n[cut here: such a file holds at most " + size_text(cap_) + "]\n";
-  std::string path = "outputs/" + std::to_string(execution.number) + ".txt";
-  try {
-    bool taken = true;
-    try {
-      co_await files_.stat(path);
-    } catch (const FileError& absent) {
-      if (absent.error != ENOENT) throw;
-      taken = false;
-    }
-    if (taken) path = "outputs/" + std::to_string(execution.number) + "-" + random_hex(3) + ".txt";
-    co_await files_.write(path, std::move(text));
-    co_return path;
-  } catch (const FileError&) {  // a full disk, or the cell made the path unusable: its own loss
-  }
-  co_return "";
 }
 
 }  // namespace sandbox::pandastack

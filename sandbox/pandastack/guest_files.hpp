@@ -3,8 +3,8 @@
 #include <boost/asio/thread_pool.hpp>
 #include <memory>
 
+#include "async/task_group.hpp"
 #include "sandbox/files.hpp"
-#include "sandbox/kernel.hpp"
 #include "sandbox/pandastack/guest.hpp"
 
 namespace sandbox::pandastack {
@@ -14,9 +14,9 @@ namespace sandbox::pandastack {
 // in the guest: it can say wrong things of its own files, and nothing else.
 class GuestFiles final : public Files {
  public:
-  // `pool`, for reading files of this machine, outlives it.
-  GuestFiles(boost::asio::any_io_executor executor, boost::asio::thread_pool& pool,
-             std::shared_ptr<Guest> guest);
+  // `pool`, for reading files of this machine, and `tasks`, for dropping what is not finished,
+  // outlive it and what it returns.
+  GuestFiles(async::TaskGroup& tasks, boost::asio::thread_pool& pool, std::shared_ptr<Guest> guest);
 
   awaitable<FileInfo> stat(std::string path) override;
   awaitable<Listing> list(std::string path, int depth, std::size_t cap) override;
@@ -29,23 +29,9 @@ class GuestFiles final : public Files {
   std::string host_path(const std::string&) const override { return {}; }
 
  private:
-  boost::asio::any_io_executor executor_;
+  async::TaskGroup& tasks_;
   boost::asio::thread_pool& pool_;
   std::shared_ptr<Guest> guest_;
-};
-
-// Keeps an execution's whole text in memory, and puts it into the guest when it has ended.
-class GuestSpill final : public Spill {
- public:
-  GuestSpill(Files& files, std::uint64_t cap) : files_(files), cap_(cap) {}
-  awaitable<void> append(const Execution& execution, std::string bytes) override;
-  awaitable<std::string> finish(const Execution& execution) override;
-
- private:
-  Files& files_;
-  std::uint64_t cap_;
-  std::string text_;
-  bool cut_ = false;
 };
 
 }  // namespace sandbox::pandastack

@@ -27,7 +27,7 @@ RemoteSandbox::RemoteSandbox(House& house, SandboxSpec spec, std::shared_ptr<Gue
       spec_(std::move(spec)),
       guest_(std::move(guest)),
       origin_(std::move(origin)),
-      files_(house.executor, house.pool, guest_),
+      files_(house.tasks, house.pool, guest_),
       spill_(files_, house.options.full_output),
       channel_(*channel),
       kernel_(house.executor, std::move(channel), house.options.output, &spill_),

@@ -6,6 +6,7 @@
 #include "async/task_group.hpp"
 #include "sandbox/kernel.hpp"
 #include "sandbox/pandastack/guest_files.hpp"
+#include "sandbox/pandastack/guest_spill.hpp"
 #include "sandbox/pandastack/house.hpp"
 #include "sandbox/sandbox.hpp"
 

@@ -79,11 +79,11 @@ class Peer {
     setsockopt(fd_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     ended = true;
   }
-  // Whether the client closes its side within two seconds.
+  // Whether the client closes its side, within ten seconds.
   bool is_left() {
     char byte;
     pollfd wait{fd_, POLLIN, 0};
-    return poll(&wait, 1, 2000) == 1 && recv(fd_, &byte, 1, 0) <= 0;
+    return poll(&wait, 1, 10000) == 1 && recv(fd_, &byte, 1, 0) <= 0;
   }
   // The next request; false at the end of the connection.
   bool receive(Seen& out, bool with_body = true);
