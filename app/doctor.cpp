@@ -97,7 +97,7 @@ async::awaitable<std::vector<Layer>> check_kernel(Keep& keep, const Options& opt
   std::filesystem::create_directory(spec.workspace);
   spec.limits = options.sessions.limits;
   try {
-    spec.python = keep.backing.find_python(options.sessions.default_python);
+    spec.python = keep.backing.find_python(keep.sessions.policy().default_python);
     auto sandbox = co_await keep.backend.start(spec);
     layer.state = State::achieved;
     layer.detail = sandbox->description() + ", template " + spec.python.name;

@@ -55,6 +55,7 @@ async::awaitable<void> serve(Keep& keep, const Options& options) {
   HttpServer server(executor, keep, options);
   async::TaskGroup housekeeping(executor, transport::log_defect);
   housekeeping.spawn(keep.sessions.expire());
+  housekeeping.spawn(keep.snapshots.expire());
   housekeeping.spawn(follow_signals(server, options.http.grace));
   std::fprintf(stderr, "pykeep: serving MCP at %s/mcp\n", server.local_url().c_str());
   co_await server.serve();

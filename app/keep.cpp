@@ -35,6 +35,12 @@ tools::UploadPolicy uploads(const Options& options) {
   return policy;
 }
 
+tools::SessionPolicy policy(const Options& options, const Backing& backing) {
+  tools::SessionPolicy policy = options.sessions;
+  if (!backing.default_python.empty()) policy.default_python = backing.default_python;
+  return policy;
+}
+
 // What a new session nobody asked anything special of will be like.
 sandbox::SandboxSpec usual_session(const tools::FindPython& find_python,
                                    const tools::SessionPolicy& policy) {
@@ -58,8 +64,10 @@ Keep::Keep(boost::asio::io_context& io, const Options& options)
       backing(make_backing(options, io.get_executor(), pool)),
       backend(*backing.backend),
       store(store_root(options)),
-      sessions(io.get_executor(), pool, backend, store, options.sessions, backing.find_python,
-               &observers),
+      snapshot_store(store.root(), tools::snapshot_limits(options.sessions)),
+      sessions(io.get_executor(), pool, backend, store, snapshot_store, policy(options, backing),
+               backing.find_python, &observers),
+      snapshots(pool, backend, snapshot_store, sessions),
       tickets(sessions, ticket_limits(options)),
       resources(sessions),
       server(self(), tools::instructions(backend.capabilities().network_isolation),
@@ -69,7 +77,7 @@ Keep::Keep(boost::asio::io_context& io, const Options& options)
 
 mcp::Offer Keep::offer(const Options& options) {
   mcp::Offer offer;
-  offer.tools = tools::all(sessions, pool, uploads(options), tickets);
+  offer.tools = tools::all(sessions, snapshots, pool, uploads(options), tickets);
   offer.prompts = tools::prompts();
   offer.complete = tools::completer(sessions);
   offer.resources = &resources;

@@ -15,6 +15,7 @@
 #include "sandbox/session_store.hpp"
 #include "tools/resources.hpp"
 #include "tools/sessions.hpp"
+#include "tools/snapshots.hpp"
 #include "tools/tickets.hpp"
 
 namespace app {
@@ -30,9 +31,11 @@ struct Keep {
   Backing backing;
   sandbox::Backend& backend;
   sandbox::SessionStore store;
+  sandbox::SnapshotStore snapshot_store;
   mcp::Hub hub;
   Observers observers;
   tools::Sessions sessions;
+  tools::Snapshots snapshots;
   tools::Tickets tickets;
   tools::SessionResources resources;
   mcp::Server server;

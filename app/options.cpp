@@ -8,11 +8,9 @@
 #include <charconv>
 #include <cstdlib>
 #include <iostream>
-#include <limits>
-#include <optional>
-#include <string_view>
 
 #include "app/backends.hpp"
+#include "app/option_table.hpp"
 #include "app/subcommands.hpp"
 #include "app/version.hpp"
 
@@ -34,81 +32,18 @@ fs::path default_state_directory() {
   return fs::path(home) / ".local" / "state" / "pykeep";
 }
 
-// "--memory 2GiB" and plain bytes. CLI11's own sizes make no difference between GB and GiB, and
-// std::stoull takes "-1" for a size of 16 EiB.
-std::optional<std::uint64_t> read_size(std::string_view text) {
-  std::uint64_t value = 0;
-  const char* last = text.data() + text.size();
-  auto [end, failed] = std::from_chars(text.data(), last, value);
-  if (failed != std::errc() || value == 0) return std::nullopt;
-  std::string unit = CLI::detail::to_lower(std::string(end, last));
-  if (unit.empty() || unit == "b") return value;
-  constexpr const char* kUnits[] = {"k", "m", "g", "t"};
-  for (int i = 0; i < 4; ++i) {
-    std::string name = kUnits[i];
-    if (unit != name && unit != name + "b" && unit != name + "ib") continue;
-    int shift = 10 * (i + 1);
-    bool fits = value <= std::numeric_limits<std::uint64_t>::max() >> shift;
-    return fits ? std::optional(value << shift) : std::nullopt;
-  }
-  return std::nullopt;
-}
-
 const auto kCount = CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000});
 
-std::string environment_name(std::string option) {
-  for (char& c : option) c = c == '-' ? '_' : static_cast<char>(std::toupper(c));
-  return "PYKEEP_" + option;
-}
-
-class Table {
+class Table : OptionTable {
  public:
-  Table(CLI::App& app, Options& options) : app_(app), options_(options) {}
-
-  template <class T>
-  CLI::Option* add(const std::string& name, T& value, const std::string& help) {
-    return app_.add_option("--" + name, value, help)
-        ->envname(environment_name(name))
-        ->capture_default_str();
-  }
-  void flag(const std::string& name, bool& value, const std::string& help) {
-    app_.add_flag("--" + name, value, help)->envname(environment_name(name));
-  }
-  void size(const std::string& name, std::uint64_t& value, const std::string& help) {
-    auto read = [name, &value](const std::string& text) {
-      auto size = read_size(text);
-      if (!size) throw CLI::ValidationError("--" + name, "expected a size such as 512MiB: " + text);
-      value = *size;
-    };
-    app_.add_option_function<std::string>("--" + name, read, help)
-        ->envname(environment_name(name))
-        ->default_str(std::to_string(value >> 20) + "MiB")
-        ->type_name("SIZE");
-  }
-  template <class Duration>
-  void seconds(const std::string& name, Duration& value, const std::string& help,
-               std::int64_t least = 1) {
-    auto read = [&value](const std::int64_t& count) { value = std::chrono::seconds(count); };
-    app_.add_option_function<std::int64_t>("--" + name, read, help)
-        ->envname(environment_name(name))
-        ->check(CLI::Range(least, std::int64_t{10} * 365 * 86400))
-        ->default_str(std::to_string(std::chrono::seconds(value).count()))
-        ->type_name("SECONDS");
-  }
+  Table(CLI::App& app, Options& options) : OptionTable(app), options_(options) {}
 
   void all() {
     auto& sessions = options_.sessions;
     auto& limits = sessions.limits;
     add("backend", options_.backend, "where sandboxes are: on this machine, or at PandaStack")
         ->check(CLI::IsMember(backend_names()));
-    add("pandastack-template", options_.pandastack.template_name,
-        "PandaStack's template that sessions start from, in place of --template");
-    add("pandastack-carrier", options_.pandastack.carrier,
-        "how requests get to a kernel there: auto, proxy, exec (slower; where no proxy is); repl: "
-        "PandaStack's own kernel instead, with its limits (docs)")
-        ->check(CLI::IsMember({"auto", "proxy", "exec", "repl"}));
-    seconds("pandastack-ttl", options_.pandastack.ttl,
-            "until a sandbox there expires that no pykeep keeps alive", 60);
+    add_backend_options(*this, options_);
     add("state-dir", state_, "where sessions and templates are kept");
     add("log-level", options_.log_level, "what goes to stderr")
         ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
@@ -209,8 +144,6 @@ class Table {
     fs::path state = state_.empty() ? default_state_directory() : fs::path(state_);
     options_.state_directory = fs::absolute(state).lexically_normal();
     options_.sessions.max_live_per_principal = options_.sessions.max_live;
-    if (options_.backend == "pandastack")
-      options_.sessions.default_python = options_.pandastack.template_name;
     for (const std::string& entry : environment_) add_variable(entry);
   }
 
@@ -251,7 +184,6 @@ class Table {
       options_.sessions.environment.emplace_back(name, own);
   }
 
-  CLI::App& app_;
   Options& options_;
   std::string state_;
   std::vector<std::string> environment_;

@@ -44,7 +44,7 @@ int unknown(const Options& options) {
 async::awaitable<void> remove(Keep& keep, const sandbox::SnapshotRecord& record,
                               std::string& problem) {
   try {
-    co_await keep.sessions.delete_snapshot(record.principal, record.id);
+    co_await keep.snapshots.remove(record.principal, record.id);
   } catch (const mcp::ToolError& refused) {
     problem = refused.what();
   }

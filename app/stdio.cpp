@@ -39,6 +39,7 @@ async::awaitable<void> live(Keep& keep) {
   async::TaskGroup serving(executor, transport::log_defect);
   async::TaskGroup housekeeping(executor, transport::log_defect);
   housekeeping.spawn(keep.sessions.expire());
+  housekeeping.spawn(keep.snapshots.expire());
   housekeeping.spawn(stop_on_signal([&serving] { serving.cancel(); }));
   serving.spawn(transport::serve_stdio(keep.server, STDIN_FILENO, STDOUT_FILENO,
                                        transport::StdioLimits(), limit_the_end));

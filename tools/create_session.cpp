@@ -1,3 +1,4 @@
+#include "mcp/error.hpp"
 #include "tools/name.hpp"
 #include "tools/tools.hpp"
 
@@ -14,6 +15,10 @@ BOOST_DESCRIBE_STRUCT(Args, (), (name, template_, network))
 
 awaitable<mcp::CallToolResult> create(Sessions& sessions, mcp::Call& call, Args args) {
   if (args.name) check_name(*args.name, "No session was made.");
+  // A path would let the model choose what of this machine is mounted.
+  if (args.template_ && args.template_->find('/') != std::string::npos)
+    throw mcp::ToolError(
+        "arguments.template: expected the name of a template, not a path. No session was made.");
   Sessions::Wish wish;
   wish.name = args.name.value_or("");
   wish.python = args.template_.value_or("");

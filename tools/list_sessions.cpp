@@ -70,7 +70,8 @@ std::string line(const sandbox::SnapshotRecord& record, std::int64_t now) {
   return text + "\n";
 }
 
-awaitable<mcp::CallToolResult> list(Sessions& sessions, mcp::Call& call, Args) {
+awaitable<mcp::CallToolResult> list(Sessions& sessions, Snapshots& snapshots, mcp::Call& call,
+                                    Args) {
   const std::string& principal = call.peer().principal;
   std::string text;
   for (const auto& session : sessions.live(principal)) text += line(*session);
@@ -81,8 +82,8 @@ awaitable<mcp::CallToolResult> list(Sessions& sessions, mcp::Call& call, Args) {
     text += line(stored[i], outlives_server, now);
   if (stored.size() > kMaxStored)
     text += "[and " + std::to_string(stored.size() - kMaxStored) + " older ones]\n";
-  auto snapshots = co_await sessions.snapshots(principal);
-  for (const auto& snapshot : snapshots) text += line(snapshot, now);  // their number is limited
+  auto own = co_await snapshots.list(principal);
+  for (const auto& snapshot : own) text += line(snapshot, now);  // their number is limited
   if (text.empty()) text = "No sessions. run_python makes the default one.\n";
   text.pop_back();
   co_return text_result(std::move(text));
@@ -90,10 +91,11 @@ awaitable<mcp::CallToolResult> list(Sessions& sessions, mcp::Call& call, Args) {
 
 }  // namespace
 
-mcp::Tool list_sessions(Sessions& sessions) {
-  return mcp::make_tool<Args>(tool_info("list_sessions"), [&sessions](mcp::Call& call, Args args) {
-    return list(sessions, call, std::move(args));
-  });
+mcp::Tool list_sessions(Sessions& sessions, Snapshots& snapshots) {
+  return mcp::make_tool<Args>(tool_info("list_sessions"),
+                              [&sessions, &snapshots](mcp::Call& call, Args args) {
+                                return list(sessions, snapshots, call, std::move(args));
+                              });
 }
 
 }  // namespace tools

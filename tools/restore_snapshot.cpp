@@ -11,10 +11,10 @@ struct Args {
 };
 BOOST_DESCRIBE_STRUCT(Args, (), (snapshot, session))
 
-awaitable<mcp::CallToolResult> restore(Sessions& sessions, mcp::Call& call, Args args) {
+awaitable<mcp::CallToolResult> restore(Snapshots& snapshots, mcp::Call& call, Args args) {
   bool is_new = !args.session || args.session->empty();
-  auto restored = co_await sessions.restore(call.peer().principal, std::move(args.snapshot),
-                                            std::move(args.session));
+  auto restored = co_await snapshots.restore(call.peer().principal, std::move(args.snapshot),
+                                             std::move(args.session));
   const std::string& handle = restored.session->handle();
   std::string from =
       "snapshot " + title(restored.record) + ": variables and files are as they were in session " +
@@ -30,10 +30,11 @@ awaitable<mcp::CallToolResult> restore(Sessions& sessions, mcp::Call& call, Args
 
 }  // namespace
 
-mcp::Tool restore_snapshot(Sessions& sessions) {
-  return mcp::make_tool<Args>(
-      tool_info("restore_snapshot"),
-      [&sessions](mcp::Call& call, Args args) { return restore(sessions, call, std::move(args)); });
+mcp::Tool restore_snapshot(Snapshots& snapshots) {
+  return mcp::make_tool<Args>(tool_info("restore_snapshot"),
+                              [&snapshots](mcp::Call& call, Args args) {
+                                return restore(snapshots, call, std::move(args));
+                              });
 }
 
 }  // namespace tools

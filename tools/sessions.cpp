@@ -14,6 +14,9 @@ using mcp::ToolError;
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kLook{50};  // at what another process still runs
+
 void refuse_taken(const std::vector<sandbox::SessionRecord>& records, const std::string& name) {
   for (const auto& other : records)
     if (other.name == name)
@@ -21,26 +24,20 @@ void refuse_taken(const std::vector<sandbox::SessionRecord>& records, const std:
                       other.id + "\" to use it, or choose another name.");
 }
 
-sandbox::SnapshotLimits snapshot_limits(const SessionPolicy& policy) {
-  sandbox::SnapshotLimits limits;
-  limits.disk = policy.disk;
-  limits.per_principal = policy.max_snapshots;
-  return limits;
-}
-
 }  // namespace
 
 Sessions::Sessions(asio::any_io_executor executor, asio::thread_pool& pool,
-                   sandbox::Backend& backend, sandbox::SessionStore& store, SessionPolicy policy,
+                   sandbox::Backend& backend, sandbox::SessionStore& store,
+                   const sandbox::SnapshotStore& snapshots, SessionPolicy policy,
                    FindPython find_python, Observer* observer)
     : executor_(executor),
       pool_(pool),
       backend_(backend),
       store_(store),
+      snapshots_(snapshots),
       policy_(std::move(policy)),
       find_python_(std::move(find_python)),
       observer_(observer),
-      snapshots_(store.root(), snapshot_limits(policy_)),
       process_(random_id()),
       opening_(executor),
       leaving_(executor) {}
@@ -55,10 +52,15 @@ awaitable<std::shared_ptr<Session>> Sessions::resolve(const mcp::Call& call,
     Wish wish;
     co_return co_await create(principal, wish);
   }
-  auto turn = co_await opening_.take();  // fifty first calls at once make one session
-  auto session = co_await find_default(call, key);
-  defaults_[key] = session->handle();
-  co_return session;
+  auto deadline = Clock::now() + policy_.hand_over;
+  for (;;) {
+    auto turn = co_await opening_.take();  // fifty first calls at once make one session
+    auto session = co_await find_default(call, key, Clock::now() >= deadline);
+    if (session) defaults_[key] = session->handle();
+    if (session) co_return session;
+    turn.reset();  // not to be in the way of other sessions
+    co_await async::sleep_for(kLook);
+  }
 }
 
 std::string Sessions::conversation_of(const mcp::Call& call, const std::string& key) const {
@@ -68,7 +70,8 @@ std::string Sessions::conversation_of(const mcp::Call& call, const std::string& 
 
 // Called with the turn held.
 awaitable<std::shared_ptr<Session>> Sessions::find_default(const mcp::Call& call,
-                                                           const std::string& key) {
+                                                           const std::string& key,
+                                                           bool fresh_instead) {
   const std::string& principal = call.peer().principal;
   auto known = defaults_.find(key);
   if (known != defaults_.end())
@@ -79,9 +82,10 @@ awaitable<std::shared_ptr<Session>> Sessions::find_default(const mcp::Call& call
   };
   Opened stored = co_await open_stored(std::move(look));
   if (stored.session) co_return stored.session;
+  if (stored.held == Held::elsewhere && !fresh_instead) co_return nullptr;
   if (stored.held == Held::elsewhere) conversation.clear();
-  auto session = co_await make_default(call, conversation);
-  if (stored.held == Held::elsewhere)
+  auto session = co_await make_default(call, conversation, fresh_instead);
+  if (session && stored.held == Held::elsewhere)
     session->announce(
         "The session of this conversation is in use by another pykeep process, so this is a fresh "
         "one.");
@@ -89,7 +93,8 @@ awaitable<std::shared_ptr<Session>> Sessions::find_default(const mcp::Call& call
 }
 
 awaitable<std::shared_ptr<Session>> Sessions::make_default(const mcp::Call& call,
-                                                           const std::string& conversation) {
+                                                           const std::string& conversation,
+                                                           bool fresh_instead) {
   const std::string& principal = call.peer().principal;
   Wish wish;
   wish.conversation = conversation;
@@ -98,6 +103,7 @@ awaitable<std::shared_ptr<Session>> Sessions::make_default(const mcp::Call& call
 
   Opened named = co_await open(principal, policy_.default_name);
   if (named.session) co_return named.session;
+  if (named.held == Held::elsewhere && !fresh_instead) co_return nullptr;
   if (named.held == Held::absent) wish.name = policy_.default_name;
   auto session = co_await make(principal, wish);
   if (named.held == Held::elsewhere)
@@ -109,8 +115,7 @@ awaitable<std::shared_ptr<Session>> Sessions::make_default(const mcp::Call& call
 awaitable<std::shared_ptr<Session>> Sessions::open_or_explain(const std::string& principal,
                                                               const std::string& handle) {
   if (auto session = find(principal, handle)) co_return session;
-  auto turn = co_await opening_.take();
-  Opened opened = co_await open(principal, handle);
+  Opened opened = co_await open_when_free(principal, handle);
   if (opened.session) co_return opened.session;
   std::string what = opened.held == Held::elsewhere
                          ? "is in use by another pykeep process, which has to end first"
@@ -123,9 +128,20 @@ awaitable<std::shared_ptr<Session>> Sessions::open_or_explain(const std::string&
 awaitable<std::shared_ptr<Session>> Sessions::reach(const std::string& principal,
                                                     const std::string& handle) {
   if (auto session = find(principal, handle)) co_return session;
-  auto turn = co_await opening_.take();
-  Opened opened = co_await open(principal, handle);
+  Opened opened = co_await open_when_free(principal, handle);
   co_return opened.session;
+}
+
+awaitable<Sessions::Opened> Sessions::open_when_free(const std::string& principal,
+                                                     const std::string& handle) {
+  auto deadline = Clock::now() + policy_.hand_over;
+  for (;;) {
+    auto turn = co_await opening_.take();
+    Opened opened = co_await open(principal, handle);
+    if (opened.held != Held::elsewhere || Clock::now() >= deadline) co_return opened;
+    turn.reset();
+    co_await async::sleep_for(kLook);
+  }
 }
 
 // Called with the turn held.
@@ -169,9 +185,6 @@ awaitable<Sessions::Opened> Sessions::open_stored(Look look) {
 
 awaitable<std::shared_ptr<Session>> Sessions::create(const std::string& principal,
                                                      const Wish& wish) {
-  if (wish.python.find('/') != wish.python.npos)
-    throw ToolError(
-        "arguments.template: expected the name of a template, not a path. No session was made.");
   auto turn = co_await opening_.take();
   co_return co_await make(principal, wish);
 }

@@ -29,10 +29,10 @@ struct SessionPolicy {
   CheckpointPolicy checkpoints;
   std::chrono::seconds snapshot_keep{0};  // since it was made, then it is deleted; 0: never
   std::size_t max_snapshots = 100;        // of one principal
+  // What another process runs may be on its way to disk: a client that starts its server anew does
+  // not wait for the old one's end. So long it is waited for.
+  std::chrono::milliseconds hand_over{3000};
 };
-
-// How a snapshot is named to its owner: its id, and the name that was given.
-std::string title(const sandbox::SnapshotRecord& record);
 
 // Finds the Python environment of a name. Throws sandbox::StartError with the remedy.
 using FindPython = std::function<sandbox::Template(const std::string& name)>;
@@ -41,8 +41,9 @@ using FindPython = std::function<sandbox::Template(const std::string& name)>;
 class Sessions {
  public:
   Sessions(boost::asio::any_io_executor executor, boost::asio::thread_pool& pool,
-           sandbox::Backend& backend, sandbox::SessionStore& store, SessionPolicy policy,
-           FindPython find_python, Observer* observer = nullptr);
+           sandbox::Backend& backend, sandbox::SessionStore& store,
+           const sandbox::SnapshotStore& snapshots, SessionPolicy policy, FindPython find_python,
+           Observer* observer = nullptr);
 
   // The session a call means, first match: the handle; the transport's session; the conversation
   // that a known host names in _meta; the process default (stdio). A session that is not there yet
@@ -60,8 +61,6 @@ class Sessions {
     std::optional<std::string> ended;
   };
   // Throws ToolError: too many sessions, no such template, network not allowed, name taken, disk.
-  // A template is wished for by name: a path would let the model choose what of this machine is
-  // mounted.
   awaitable<std::shared_ptr<Session>> create(const std::string& principal, const Wish& wish);
 
   struct Found {
@@ -76,6 +75,9 @@ class Sessions {
   // The same, but one on disk is taken over.
   awaitable<std::shared_ptr<Session>> reach(const std::string& principal,
                                             const std::string& handle);
+  // The same, but never null: throws ToolError with what the caller can do.
+  awaitable<std::shared_ptr<Session>> open_or_explain(const std::string& principal,
+                                                      const std::string& handle);
 
   std::vector<std::shared_ptr<Session>> live(const std::string& principal) const;
   // Those on disk that this process does not hold.
@@ -91,24 +93,6 @@ class Sessions {
   awaitable<void> shutdown(std::chrono::milliseconds freeze_limit = kShutdownFreeze);
   // Over stdio, clients give a server two seconds (app/stdio.cpp).
   static constexpr std::chrono::milliseconds kShutdownFreeze{1200};
-
-  // Snapshots (sessions_snapshots.cpp). All throw ToolError, and leave everything as it was then.
-  struct Taken {
-    sandbox::SnapshotRecord record;
-    std::chrono::microseconds pause;  // how long the kernel stood still
-  };
-  // Once what runs in the session has ended. `allow_lost`: without descriptors that cannot be
-  // carried, which the record then lists.
-  awaitable<Taken> snapshot(std::shared_ptr<Session> session, std::string name, bool allow_lost);
-  struct Restored {
-    sandbox::SnapshotRecord record;
-    std::shared_ptr<Session> session;
-  };
-  // Without a session, a new one begins with the snapshot; else that one goes back to it.
-  awaitable<Restored> restore(std::string principal, std::string snapshot,
-                              std::optional<std::string> session);
-  awaitable<void> delete_snapshot(const std::string& principal, const std::string& snapshot);
-  awaitable<std::vector<sandbox::SnapshotRecord>> snapshots(const std::string& principal);
 
   const SessionPolicy& policy() const { return policy_; }
   sandbox::Capabilities capabilities() const { return backend_.capabilities(); }
@@ -126,13 +110,15 @@ class Sessions {
   };
   // Finds a session by handle or name, among ours and then on disk.
   awaitable<Opened> open(const std::string& principal, const std::string& handle);
-  awaitable<std::shared_ptr<Session>> open_or_explain(const std::string& principal,
-                                                      const std::string& handle);
+  awaitable<Opened> open_when_free(const std::string& principal, const std::string& handle);
   using Look = std::function<sandbox::SessionStore::Lookup()>;
   awaitable<Opened> open_stored(Look look);
-  awaitable<std::shared_ptr<Session>> find_default(const mcp::Call& call, const std::string& key);
+  // Both: null while another process runs it, unless a fresh one may take its place.
+  awaitable<std::shared_ptr<Session>> find_default(const mcp::Call& call, const std::string& key,
+                                                   bool fresh_instead);
   awaitable<std::shared_ptr<Session>> make_default(const mcp::Call& call,
-                                                   const std::string& conversation);
+                                                   const std::string& conversation,
+                                                   bool fresh_instead);
   std::string conversation_of(const mcp::Call& call, const std::string& key) const;
   awaitable<std::shared_ptr<Session>> make(const std::string& principal, const Wish& wish);
   std::shared_ptr<Session> adopt(sandbox::SessionLease lease);
@@ -142,12 +128,6 @@ class Sessions {
   awaitable<void> rest(std::shared_ptr<Session> session, std::chrono::seconds unused);
   bool images_work() const;
   bool is_worth_keeping(const Session& session) const;
-  awaitable<sandbox::SnapshotHold> hold_snapshot(const std::string& principal,
-                                                 const std::string& snapshot);
-  awaitable<sandbox::SnapshotStore::Removal> remove_snapshot(const std::string& principal,
-                                                             const std::string& snapshot);
-  awaitable<void> discard_draft(const sandbox::SnapshotHold& draft);
-  awaitable<void> expire(const sandbox::SnapshotRecord& snapshot);
   awaitable<void> sweep();
   void admit_session();
   void admit_kernel(const std::string& principal) const;
@@ -157,10 +137,10 @@ class Sessions {
   boost::asio::thread_pool& pool_;
   sandbox::Backend& backend_;
   sandbox::SessionStore& store_;
+  const sandbox::SnapshotStore& snapshots_;  // sessions on disk get what it leaves of the room
   SessionPolicy policy_;
   FindPython find_python_;
   Observer* observer_;
-  sandbox::SnapshotStore snapshots_;
   std::string process_;  // tells the default session of this process from those of others
   async::Turn opening_;  // one session is made or taken over at a time
   std::map<std::string, std::shared_ptr<Session>> by_handle_;

@@ -143,24 +143,10 @@ awaitable<void> Sessions::rest(std::shared_ptr<Session> session, std::chrono::se
   co_await session->stop_kernel(std::move(reason));
 }
 
-awaitable<void> Sessions::expire(const sandbox::SnapshotRecord& snapshot) {
-  try {
-    co_await remove_snapshot(snapshot.principal, snapshot.id);
-  } catch (const sandbox::StoreError& failure) {  // the others are to go all the same
-    spdlog::warn("snapshot {} cannot be deleted: {}", snapshot.id, failure.what());
-  }
-}
-
 awaitable<void> Sessions::sweep() {
-  std::int64_t now = now_seconds(), keep = policy_.snapshot_keep.count();
-  auto look = [this, oldest = keep > 0 ? now - keep : 0] { return snapshots_.made_before(oldest); };
-  auto work = [this, now] {
-    snapshots_.sweep();
-    return store_.sweep(now - policy_.keep.count(), snapshots_.room());
-  };
+  std::int64_t oldest = now_seconds() - policy_.keep.count();
+  auto work = [this, oldest] { return store_.sweep(oldest, snapshots_.room()); };
   try {
-    auto old = co_await async::on_pool(pool_, look);
-    for (const auto& snapshot : old) co_await expire(snapshot);
     int swept = co_await async::on_pool(pool_, work);
     if (swept > 0) spdlog::info("deleted {} old sessions", swept);
   } catch (const boost::system::system_error&) {  // we are cancelled

@@ -24,11 +24,12 @@ std::string sizes_of(const sandbox::SnapshotRecord& record) {
   return "memory " + size_text(record.image_bytes) + ", files " + size_text(record.file_bytes);
 }
 
-awaitable<mcp::CallToolResult> take(Sessions& sessions, mcp::Call& call, Args args) {
+awaitable<mcp::CallToolResult> take(Sessions& sessions, Snapshots& snapshots, mcp::Call& call,
+                                    Args args) {
   if (args.name) check_name(*args.name, "No snapshot was made.");
   auto session = co_await sessions.resolve(call, args.session);
   auto taken =
-      co_await sessions.snapshot(session, args.name.value_or(""), args.allow_lost.value_or(false));
+      co_await snapshots.take(session, args.name.value_or(""), args.allow_lost.value_or(false));
   const auto& record = taken.record;
   std::string text = "Snapshot " + title(record) + " of session " + record.session + ", " +
                      after_execution(record.execution) + ": " + sizes_of(record) +
@@ -41,10 +42,11 @@ awaitable<mcp::CallToolResult> take(Sessions& sessions, mcp::Call& call, Args ar
 
 }  // namespace
 
-mcp::Tool snapshot(Sessions& sessions) {
-  return mcp::make_tool<Args>(tool_info("snapshot"), [&sessions](mcp::Call& call, Args args) {
-    return take(sessions, call, std::move(args));
-  });
+mcp::Tool snapshot(Sessions& sessions, Snapshots& snapshots) {
+  return mcp::make_tool<Args>(tool_info("snapshot"),
+                              [&sessions, &snapshots](mcp::Call& call, Args args) {
+                                return take(sessions, snapshots, call, std::move(args));
+                              });
 }
 
 }  // namespace tools

@@ -5,8 +5,8 @@
 
 namespace tools {
 
-std::vector<mcp::Tool> all(Sessions& sessions, boost::asio::thread_pool& pool, UploadPolicy uploads,
-                           Tickets& tickets) {
+std::vector<mcp::Tool> all(Sessions& sessions, Snapshots& snapshots, boost::asio::thread_pool& pool,
+                           UploadPolicy uploads, Tickets& tickets) {
   std::vector<mcp::Tool> list;
   list.push_back(run_python(sessions));
   list.push_back(wait_execution(sessions));
@@ -14,11 +14,11 @@ std::vector<mcp::Tool> all(Sessions& sessions, boost::asio::thread_pool& pool, U
   list.push_back(upload_file(sessions, pool, std::move(uploads), tickets));
   list.push_back(download_file(sessions, tickets));
   list.push_back(list_files(sessions));
-  list.push_back(snapshot(sessions));
-  list.push_back(restore_snapshot(sessions));
-  list.push_back(delete_snapshot(sessions));
+  list.push_back(snapshot(sessions, snapshots));
+  list.push_back(restore_snapshot(snapshots));
+  list.push_back(delete_snapshot(snapshots));
   list.push_back(create_session(sessions));
-  list.push_back(list_sessions(sessions));
+  list.push_back(list_sessions(sessions, snapshots));
   list.push_back(close_session(sessions));
   return list;
 }

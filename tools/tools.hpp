@@ -5,6 +5,7 @@
 
 #include "mcp/tool.hpp"
 #include "tools/sessions.hpp"
+#include "tools/snapshots.hpp"
 #include "tools/tickets.hpp"
 
 namespace tools {
@@ -23,17 +24,17 @@ mcp::Tool upload_file(Sessions& sessions, boost::asio::thread_pool& pool, Upload
                       Tickets& tickets);
 mcp::Tool download_file(Sessions& sessions, Tickets& tickets);
 mcp::Tool list_files(Sessions& sessions);
-mcp::Tool snapshot(Sessions& sessions);
-mcp::Tool restore_snapshot(Sessions& sessions);
-mcp::Tool delete_snapshot(Sessions& sessions);
+mcp::Tool snapshot(Sessions& sessions, Snapshots& snapshots);
+mcp::Tool restore_snapshot(Snapshots& snapshots);
+mcp::Tool delete_snapshot(Snapshots& snapshots);
 mcp::Tool create_session(Sessions& sessions);
-mcp::Tool list_sessions(Sessions& sessions);
+mcp::Tool list_sessions(Sessions& sessions, Snapshots& snapshots);
 mcp::Tool close_session(Sessions& sessions);
 
 // Every tool this server offers, in the order of tools/list. To add one: its file, its schema
 // document, its test, a line above and a line in tools.cpp.
-std::vector<mcp::Tool> all(Sessions& sessions, boost::asio::thread_pool& pool, UploadPolicy uploads,
-                           Tickets& tickets);
+std::vector<mcp::Tool> all(Sessions& sessions, Snapshots& snapshots, boost::asio::thread_pool& pool,
+                           UploadPolicy uploads, Tickets& tickets);
 
 // The parts every tool file needs.
 mcp::ToolInfo tool_info(std::string_view name);  // from its schema document

@@ -69,6 +69,14 @@ def test_kill_the_client_start_it_again_the_variables_are_there(images, start):
     assert result.execution["execution_count"] == 2
 
 
+def test_a_client_that_does_not_wait_for_the_old_server_finds_its_variables(images, start):
+    first = start("--session", "work")
+    run(first, "x = bytes(200_000_000)")
+    second = start("--session", "work")
+    first.process.stdin.close()
+    assert run(second, "len(x)").text.endswith("variables are kept.]\n200000000")
+
+
 def test_an_unnamed_session_is_found_by_its_handle(images, start):
     first = start()
     handle = handle_of(run(first, "x = 5"))

@@ -197,6 +197,7 @@ void Sandbox::thaw(const fs::path& image) {
 
 sandbox::Capabilities Backend::capabilities() const {
   sandbox::Capabilities can;
+  can.network_isolation = true;
   if (images) can.snapshot = sandbox::Capabilities::Snapshot::exact;
   return can;
 }
@@ -269,7 +270,9 @@ sandbox::Template any_python(const std::string& name) {
 World::World(tools::SessionPolicy policy)
     : directory(temporary_directory()),
       store(directory),
-      sessions(io.get_executor(), pool, backend, store, std::move(policy), any_python) {
+      snapshot_store(directory, tools::snapshot_limits(policy)),
+      sessions(io.get_executor(), pool, backend, store, snapshot_store, std::move(policy),
+               any_python) {
   backend.freezing = &pool;
   peer.has_default_session = true;
   spdlog::set_level(spdlog::level::warn);
@@ -310,7 +313,7 @@ std::vector<mcp::Tool> World::tools() {
   tools::UploadPolicy uploads;
   uploads.max_bytes = upload_max;
   if (!upload_root.empty()) uploads.roots.push_back(fs::canonical(upload_root));
-  return tools::all(sessions, pool, uploads, tickets);
+  return tools::all(sessions, snapshots, pool, uploads, tickets);
 }
 
 awaitable<mcp::CallToolResult> World::call(mcp::Call& call, const std::string& name,

@@ -17,6 +17,7 @@
 #include "sandbox/sandbox.hpp"
 #include "sandbox/session_store.hpp"
 #include "tools/sessions.hpp"
+#include "tools/snapshots.hpp"
 #include "tools/tools.hpp"
 
 namespace fake {
@@ -149,7 +150,9 @@ class World {
   std::uint64_t upload_max = 1 << 20;
   Backend backend;
   sandbox::SessionStore store;
+  sandbox::SnapshotStore snapshot_store;
   tools::Sessions sessions;
+  tools::Snapshots snapshots{pool, backend, snapshot_store, sessions};
   tools::Tickets tickets{sessions, ticket_limits()};
   mcp::Peer peer;
 

@@ -55,6 +55,24 @@ mcp::Peer peer(const char* principal, const char* transport_session, bool has_de
   return peer;
 }
 
+// A policy for tests in which another process does not let go.
+tools::SessionPolicy impatient() {
+  tools::SessionPolicy policy;
+  policy.hand_over = 50ms;
+  return policy;
+}
+
+async::awaitable<void> reach(tools::Sessions& sessions, std::string handle) {
+  co_await sessions.reach("local", handle);
+}
+
+async::awaitable<void> join(async::TaskGroup& group) { co_await group.join(); }
+
+async::awaitable<void> release_after(std::chrono::milliseconds time, sandbox::SessionLease& lease) {
+  co_await async::sleep_for(time);
+  lease = {};
+}
+
 }  // namespace
 
 TEST_CASE("without a handle, the caller's own default session is meant") {
@@ -144,7 +162,7 @@ TEST_CASE("an empty handle means the default session") {
 }
 
 TEST_CASE("what another process runs is not touched") {
-  fake::World world;
+  fake::World world(impatient());
   sandbox::SessionStore other(world.directory);
   sandbox::SessionRecord record;
   record.id = "held-elsewhere";
@@ -157,6 +175,47 @@ TEST_CASE("what another process runs is not touched") {
     CHECK(contains(fake::text_of(result), "is in use by another pykeep process"));
   }
   CHECK(world.backend.starts == 0);
+}
+
+TEST_CASE("what another process is putting on disk is waited for") {
+  struct Row {
+    const char* default_name;
+    json::object arguments;
+  };
+  json::object by_handle = with_session(code("ok"), "held-elsewhere");
+  for (const Row& row : {Row{"work", code("ok")}, Row{"", by_handle}}) {
+    CAPTURE(row.default_name);
+    tools::SessionPolicy policy;
+    policy.default_name = row.default_name;
+    fake::World world(policy);
+    sandbox::SessionStore other(world.directory);
+    sandbox::SessionRecord record;
+    record.id = "held-elsewhere";
+    record.principal = "local";
+    record.name = "work";
+    sandbox::SessionLease lease = other.create(record);
+    async::TaskGroup tasks(world.io.get_executor());
+    tasks.spawn(release_after(200ms, lease));
+    auto result = world.call("run_python", row.arguments);
+    CHECK(session_of(result) == "held-elsewhere");
+    CHECK(contains(fake::text_of(result), "was taken over from disk, with its files"));
+  }
+}
+
+TEST_CASE("who waits for another process is not in the way of other sessions") {
+  fake::World world;
+  sandbox::SessionStore other(world.directory);
+  sandbox::SessionRecord record;
+  record.id = "held-elsewhere";
+  record.principal = "local";
+  sandbox::SessionLease lease = other.create(record);
+  async::TaskGroup tasks(world.io.get_executor());
+  tasks.spawn(reach(world.sessions, "held-elsewhere"));
+  auto begun = std::chrono::steady_clock::now();
+  CHECK(world.call("create_session", {}).isError != true);
+  CHECK(std::chrono::steady_clock::now() - begun < 1s);
+  tasks.cancel();
+  world.wait(join(tasks));
 }
 
 TEST_CASE("a session on disk is taken over, with its files") {
@@ -183,7 +242,7 @@ TEST_CASE("a session on disk is taken over, with its files") {
 }
 
 TEST_CASE("--session NAME: the default session is durable") {
-  tools::SessionPolicy policy;
+  tools::SessionPolicy policy = impatient();
   policy.default_name = "work";
   fake::World world(policy);
   std::string handle;

@@ -1,4 +1,4 @@
-// Snapshots of sessions: made, restored as new sessions or in place, deleted.
+#include "tools/snapshots.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -10,7 +10,6 @@
 #include "sandbox/state_files.hpp"
 #include "schemas/codec.hpp"
 #include "tools/identifiers.hpp"
-#include "tools/sessions.hpp"
 #include "tools/text.hpp"
 
 namespace tools {
@@ -22,6 +21,8 @@ namespace {
 
 // A cell that runs has so long to end; clients cut calls after a minute.
 constexpr std::chrono::milliseconds kTurnLimit{45'000};
+constexpr std::chrono::seconds kFirstSweep{10};
+constexpr std::chrono::minutes kSweepPeriod{10};
 constexpr std::size_t kMaxLost = 20;
 constexpr std::size_t kMaxLostText = 200;
 
@@ -64,8 +65,19 @@ std::string title(const sandbox::SnapshotRecord& record) {
   return record.id + (record.name.empty() ? "" : " \"" + record.name + "\"");
 }
 
-awaitable<Sessions::Taken> Sessions::snapshot(std::shared_ptr<Session> session, std::string name,
-                                              bool allow_lost) {
+sandbox::SnapshotLimits snapshot_limits(const SessionPolicy& policy) {
+  sandbox::SnapshotLimits limits;
+  limits.disk = policy.disk;
+  limits.per_principal = policy.max_snapshots;
+  return limits;
+}
+
+Snapshots::Snapshots(asio::thread_pool& pool, sandbox::Backend& backend,
+                     sandbox::SnapshotStore& store, Sessions& sessions)
+    : pool_(pool), backend_(backend), store_(store), sessions_(sessions) {}
+
+awaitable<Snapshots::Taken> Snapshots::take(std::shared_ptr<Session> session, std::string name,
+                                            bool allow_lost) {
   auto turn = co_await session->turn(kTurnLimit);
   // From here on it is made whole or not at all, whether or not the caller still waits.
   co_await asio::this_coro::throw_if_cancelled(false);
@@ -78,8 +90,7 @@ awaitable<Sessions::Taken> Sessions::snapshot(std::shared_ptr<Session> session, 
   record.network = session->record().network;
   record.created = now_seconds();
   std::optional<sandbox::SnapshotHold> draft;
-  auto begin = [this, &draft, &record] { draft.emplace(snapshots_.begin(record)); };
-  auto discard = [this, &draft] { snapshots_.discard(std::move(*draft)); };
+  auto begin = [this, &draft, &record] { draft.emplace(store_.begin(record)); };
   std::exception_ptr failure;
   sandbox::FreezeReport frozen;
   try {
@@ -92,20 +103,20 @@ awaitable<Sessions::Taken> Sessions::snapshot(std::shared_ptr<Session> session, 
     auto history = draft->history();
     auto history_bytes = co_await session->executed().copy_to(std::move(history));
     auto finish = [this, &draft, &frozen, &session, history_bytes] {
-      auto files = sandbox::copy_tree(session->workspace(), draft->workspace(), snapshots_.room());
+      auto files = sandbox::copy_tree(session->workspace(), draft->workspace(), store_.room());
       draft->record.execution = session->last_execution();
       draft->record.image_bytes = frozen.bytes;
-      draft->record.file_bytes = files.bytes + history_bytes;
+      draft->record.file_bytes = files.bytes;
+      draft->record.history_bytes = history_bytes;
       draft->record.lost = bounded(frozen.lost, files.skipped);
       draft->record.seal = sandbox::fingerprint(draft->image());
-      snapshots_.commit(*draft);
+      store_.commit(*draft);
     };
     co_await async::on_pool(pool_, finish);
   } catch (...) {
     failure = std::current_exception();
   }
-  if (failure && draft) co_await discard_draft(*draft);
-  if (failure && draft) co_await async::on_pool(pool_, discard);
+  if (failure && draft) co_await discard(std::move(*draft));
   if (failure) explain(failure, "No snapshot was made, and the session goes on.");
   Taken taken;
   taken.record = draft->record;
@@ -114,47 +125,53 @@ awaitable<Sessions::Taken> Sessions::snapshot(std::shared_ptr<Session> session, 
 }
 
 // The failure that is about to be told counts, not this one.
-awaitable<void> Sessions::discard_draft(const sandbox::SnapshotHold& draft) {
+awaitable<void> Snapshots::discard(sandbox::SnapshotHold draft) {
+  auto remove = [this, &draft] { store_.discard(std::move(draft)); };
   try {
     co_await backend_.discard(draft.image());
   } catch (const sandbox::StoreError& failure) {
     spdlog::warn("an unfinished snapshot may still be there: {}", failure.what());
   }
+  co_await async::on_pool(pool_, remove);
 }
 
-awaitable<sandbox::SnapshotHold> Sessions::hold_snapshot(const std::string& principal,
-                                                         const std::string& snapshot) {
-  auto open = [this, &principal, &snapshot] { return snapshots_.open(principal, snapshot); };
+awaitable<sandbox::SnapshotHold> Snapshots::hold(const std::string& principal,
+                                                 const std::string& snapshot) {
+  auto open = [this, &principal, &snapshot] { return store_.open(principal, snapshot); };
   auto held = co_await async::on_pool(pool_, open);
   if (held) co_return std::move(*held);
-  auto own = co_await snapshots(principal);
+  auto own = co_await list(principal);
   std::string text = "Snapshot \"" + schemas::clipped(snapshot) + "\" is unknown, or was deleted. ";
   text += own.empty() ? "You have no snapshots." : "Yours: ";
   for (std::size_t i = 0; i < own.size() && i < 10; ++i) text += (i ? ", " : "") + title(own[i]);
   throw ToolError(text + (own.empty() ? "" : "."));
 }
 
-awaitable<Sessions::Restored> Sessions::restore(std::string principal, std::string snapshot,
-                                                std::optional<std::string> handle) {
-  auto held = co_await hold_snapshot(principal, snapshot);
+// The session that is to become what the snapshot has: a new one, or the one of this handle.
+awaitable<std::shared_ptr<Session>> Snapshots::target(const sandbox::SnapshotRecord& record,
+                                                      const std::optional<std::string>& handle) {
+  if (handle) {
+    auto session = co_await sessions_.open_or_explain(record.principal, *handle);
+    if (session->record().python == record.python) co_return session;
+    throw ToolError("The snapshot was made with template \"" + record.python + "\", and session " +
+                    session->handle() + " has \"" + session->record().python +
+                    "\". Nothing was changed. Omit `session` to start a new one from it.");
+  }
+  Sessions::Wish wish;
+  wish.python = record.python;
+  wish.network = record.network && sessions_.policy().allow_network;
+  wish.ended = "was being restored from a snapshot when the server ended";
+  co_return co_await sessions_.create(record.principal, wish);
+}
+
+awaitable<Snapshots::Restored> Snapshots::restore(std::string principal, std::string snapshot,
+                                                  std::optional<std::string> handle) {
+  auto held = co_await hold(principal, snapshot);
+  if (handle && handle->empty()) handle.reset();
   Restored restored;
   restored.record = held.record;
-  bool is_new = !handle || handle->empty();
-  Wish wish;
-  wish.python = held.record.python;
-  wish.network = held.record.network && policy_.allow_network;
-  if (is_new) {
-    wish.ended = "was being restored from a snapshot when the server ended";
-    auto opening = co_await opening_.take();
-    restored.session = co_await make(principal, wish);
-  } else {
-    restored.session = co_await open_or_explain(principal, *handle);
-  }
+  restored.session = co_await target(held.record, handle);
   Session& session = *restored.session;
-  if (session.record().python != held.record.python)
-    throw ToolError("The snapshot was made with template \"" + held.record.python +
-                    "\", and session " + session.handle() + " has \"" + session.record().python +
-                    "\". Nothing was changed. Omit `session` to start a new one from it.");
   auto turn = co_await session.turn(kTurnLimit);
   co_await asio::this_coro::throw_if_cancelled(false);
   std::filesystem::path image = held.image();
@@ -164,7 +181,7 @@ awaitable<Sessions::Restored> Sessions::restore(std::string principal, std::stri
           throw sandbox::ThawError("its image is damaged, or it is not the one of this snapshot.");
         sandbox::copy_tree(held.workspace(), to, std::numeric_limits<std::uint64_t>::max());
       };
-  auto why = is_new ? sandbox::Thaw::fork : sandbox::Thaw::snapshot;
+  auto why = handle ? sandbox::Thaw::snapshot : sandbox::Thaw::fork;
   std::exception_ptr failure;
   try {
     co_await session.become(std::move(image), why, held.record.execution, std::move(fill));
@@ -174,42 +191,76 @@ awaitable<Sessions::Restored> Sessions::restore(std::string principal, std::stri
     failure = std::current_exception();
   }
   turn.reset();
-  if (failure && is_new) leave(restored.session, false, std::chrono::milliseconds(0));
-  if (failure && is_new) explain(failure, "No session was made.");
-  if (failure) explain(failure, "Session " + session.handle() + " is as it was.");
-  co_return restored;
+  if (!failure) co_return restored;
+  if (!handle) co_await sessions_.close(principal, session.handle());
+  explain(failure,
+          handle ? "Session " + session.handle() + " is as it was." : "No session was made.");
 }
 
-awaitable<void> Sessions::delete_snapshot(const std::string& principal,
-                                          const std::string& snapshot) {
+awaitable<void> Snapshots::remove(const std::string& principal, const std::string& snapshot) {
   using Removal = sandbox::SnapshotStore::Removal;
   std::exception_ptr failure;
   Removal removal = Removal::absent;
   try {
-    removal = co_await remove_snapshot(principal, snapshot);
+    removal = co_await remove_all(principal, snapshot);
   } catch (const sandbox::StoreError&) {
     failure = std::current_exception();
   }
   if (failure) explain(failure, "The snapshot is still there.");
   if (removal == Removal::busy)
     throw ToolError("The snapshot is being restored just now. It is still there; try again.");
-  if (removal == Removal::absent) co_await hold_snapshot(principal, snapshot);  // explains
+  if (removal == Removal::absent) co_await hold(principal, snapshot);  // explains
 }
 
 // What is kept elsewhere goes first: as long as the record is there, another attempt can be made.
-awaitable<sandbox::SnapshotStore::Removal> Sessions::remove_snapshot(const std::string& principal,
-                                                                     const std::string& snapshot) {
-  auto open = [this, &principal, &snapshot] { return snapshots_.open(principal, snapshot); };
-  auto remove = [this, &principal, &snapshot] { return snapshots_.remove(principal, snapshot); };
+awaitable<sandbox::SnapshotStore::Removal> Snapshots::remove_all(const std::string& principal,
+                                                                 const std::string& snapshot) {
+  auto open = [this, &principal, &snapshot] { return store_.open(principal, snapshot); };
+  auto remove = [this, &principal, &snapshot] { return store_.remove(principal, snapshot); };
   auto held = co_await async::on_pool(pool_, open);
   if (held) co_await backend_.discard(held->image());
   held.reset();
   co_return co_await async::on_pool(pool_, remove);
 }
 
-awaitable<std::vector<sandbox::SnapshotRecord>> Sessions::snapshots(const std::string& principal) {
-  auto look = [this, &principal] { return snapshots_.list(principal); };
+awaitable<std::vector<sandbox::SnapshotRecord>> Snapshots::list(const std::string& principal) {
+  auto look = [this, &principal] { return store_.list(principal); };
   co_return co_await async::on_pool(pool_, look);
+}
+
+awaitable<void> Snapshots::expire(const sandbox::SnapshotRecord& snapshot) {
+  try {
+    co_await remove_all(snapshot.principal, snapshot.id);
+  } catch (const sandbox::StoreError& failure) {  // the others are to go all the same
+    spdlog::warn("snapshot {} cannot be deleted: {}", snapshot.id, failure.what());
+  }
+}
+
+awaitable<void> Snapshots::sweep() {
+  std::int64_t keep = sessions_.policy().snapshot_keep.count();
+  std::int64_t oldest = keep > 0 ? now_seconds() - keep : 0;
+  auto look = [this, oldest] { return store_.made_before(oldest); };
+  auto tidy = [this] {
+    store_.sweep();
+    return true;
+  };
+  auto old = co_await async::on_pool(pool_, look);
+  for (const auto& snapshot : old) co_await expire(snapshot);
+  co_await async::on_pool(pool_, tidy);
+}
+
+awaitable<void> Snapshots::expire() {
+  co_await async::sleep_for(kFirstSweep);
+  for (;;) {
+    try {
+      co_await sweep();
+    } catch (const boost::system::system_error&) {  // we are cancelled
+      throw;
+    } catch (const std::exception& failure) {  // next time, perhaps
+      spdlog::warn("old snapshots cannot be deleted: {}", failure.what());
+    }
+    co_await async::sleep_for(kSweepPeriod);
+  }
 }
 
 }  // namespace tools
