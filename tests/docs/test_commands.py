@@ -3,6 +3,7 @@ with the reason and, where there is one, the test that runs it. `./dev X` is loo
 
 import os
 import re
+import select
 import shlex
 import signal
 import subprocess
@@ -162,7 +163,9 @@ class Place:
             [self.binary, *arguments], env=environment, cwd=self.directory, stderr=subprocess.PIPE, text=True
         )
         try:
-            assert "serving MCP at http://127.0.0.1:" in (line := server.stderr.readline()), line
+            said, _, _ = select.select([server.stderr], [], [], LIMIT)
+            line = server.stderr.readline() if said else ""
+            assert line.startswith("pykeep: serving MCP at http://127.0.0.1:"), line
             server.send_signal(signal.SIGTERM)
             assert server.wait(20) == 0
         finally:
