@@ -1,93 +1,15 @@
+# ruff: noqa: F811 (fixtures)
 """`--backend pandastack`, against the stand-in for PandaStack (tests/fake_pandastack), which counts."""
 
-import contextlib
-import json
+import hashlib
 import os
 import pathlib
 import re
-import signal
 import subprocess
-import sys
-import urllib.request
 
 import pytest
-from conftest import environment_in, program, until
-
-FAKE = pathlib.Path(__file__).parents[1] / "fake_pandastack"
-KEY = "pds_local_dev_token"
-
-
-class Fake:
-    def __init__(self, process, base):
-        self.process = process
-        self.base = base
-
-    def ask(self, method, path, body=None):
-        data = json.dumps(body).encode() if body is not None else None
-        headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
-        request = urllib.request.Request(self.base + path, data, headers, method=method)
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            text = answer.read()
-        return json.loads(text) if text else None
-
-    def counters(self):
-        return self.ask("GET", "/_fake/counters")
-
-    def requests(self):
-        return sum(self.counters()["requests"].values())
-
-    def sandboxes(self):
-        """Those that exist, by id -> status."""
-        return {each["id"]: each["status"] for each in self.ask("GET", "/v1/sandboxes") or []}
-
-    def defects(self, **switches):
-        self.ask("POST", "/_fake/defects", {"reset": True, **switches})
-
-    def tick(self, seconds):
-        self.ask("POST", "/_fake/tick", {"seconds": seconds})
-
-
-@pytest.fixture(scope="module")
-def fake():
-    for variable in ("PYKEEP_TEMPLATE", "PYKEEP_IMAGE_TOOL"):
-        if not os.environ.get(variable):
-            pytest.skip(f"{variable} is not set: the stand-in's guests need it")
-    pytest.importorskip("aiohttp")
-    process = subprocess.Popen([sys.executable, str(FAKE), "0", "--until", str(os.getpid())], stdout=subprocess.PIPE, text=True)
-    line = process.stdout.readline()
-    if not line.startswith("fake pandastack ready on "):
-        pytest.fail(f"the stand-in does not start: {line!r}")
-    yield Fake(process, line.split()[-1])
-    process.terminate()
-    process.wait(20)
-
-
-@pytest.fixture
-def environment(fake, tmp_path):
-    fake.defects()
-    variables = environment_in(tmp_path)
-    for name in ("PANDASTACK_TOKEN", "http_proxy", "https_proxy"):
-        variables.pop(name, None)
-    variables |= {"PYKEEP_BACKEND": "pandastack", "PANDASTACK_API": fake.base, "PANDASTACK_API_KEY": KEY}
-    yield variables
-    for sandbox in fake.sandboxes():  # of this test; those that fail leave some
-        with contextlib.suppress(OSError):
-            fake.ask("DELETE", f"/v1/sandboxes/{sandbox}")
-
-
-def python(client, code, **more):
-    result = client.call_tool("run_python", {"code": code, **more})
-    return result
-
-
-def handle_of(result):
-    return re.search(r"session=\"([a-z0-9-]+)\"", result.text)[1]
-
-
-def value(client, code, **more):
-    result = python(client, code, **more)
-    assert not result.is_error, result.text
-    return result.text
+from conftest import program, until
+from pandastack import environment, fake, handle_of, kill, python, value  # noqa: F401
 
 
 def test_a_warm_cell_is_one_request_and_its_output_arrives_in_order(start, fake):
@@ -129,8 +51,6 @@ def test_files_come_and_go_whole(start, tmp_path):
     uploaded = client.call_tool("upload_file", {"name": "data/big.bin", "path": "big.bin"})
     assert not uploaded.is_error, uploaded.text
     text = value(client, "import hashlib\nhashlib.sha256(open('data/big.bin', 'rb').read()).hexdigest()")
-    import hashlib
-
     assert hashlib.sha256(big.read_bytes()).hexdigest() in text
     value(client, "open('out ü.txt', 'w').write('grüße')\nimport os\nos.symlink('/etc/passwd', 'link')")
     assert "grüße" in client.call_tool("download_file", {"path": "out ü.txt"}).text
@@ -138,11 +58,6 @@ def test_files_come_and_go_whole(start, tmp_path):
     assert "data/big.bin" in listing and "(link)" in listing and ".pykeep" not in listing
     for path in ("link", "../etc/passwd", "/etc/passwd", "nothing"):
         assert client.call_tool("download_file", {"path": path}).is_error
-
-
-def kill(client):
-    client.process.send_signal(signal.SIGKILL)
-    client.process.wait()
 
 
 def test_three_sessions_outlive_a_killed_server(start, fake):
