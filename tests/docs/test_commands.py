@@ -185,7 +185,7 @@ def cloud():
     def address():
         if not started:
             pytest.importorskip("aiohttp")
-            fake = [sys.executable, str(ROOT / "tests/fake_pandastack"), "0"]
+            fake = [sys.executable, str(ROOT / "tests/fake_pandastack"), "0", "--until", str(os.getpid())]
             started.append(subprocess.Popen(fake, stdout=subprocess.PIPE, text=True))
             line = started[0].stdout.readline()
             assert line.startswith("fake pandastack ready on "), line
