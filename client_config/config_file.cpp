@@ -1,6 +1,7 @@
 #include "client_config/config_file.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -79,10 +80,24 @@ void write_whole(const fs::path& path, const std::string& text, const fs::path& 
   fail("write", path, error);
 }
 
+// The directory, since the file itself is replaced. -1: there is none yet, or none for us to read.
+int locked(const fs::path& directory) {
+  constexpr int kAttempts = 100;
+  int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  for (int i = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && i < kAttempts; ++i)
+    usleep(50'000);
+  return fd;
+}
+
 }  // namespace
 
 ConfigFile::ConfigFile(const fs::path& path) : path_(followed(fs::absolute(path))) {
+  directory_ = locked(path_.parent_path());
   text_ = read(path_);
+}
+
+ConfigFile::~ConfigFile() {
+  if (directory_ >= 0) close(directory_);
 }
 
 fs::path ConfigFile::backup_path() const { return path_.string() + ".pykeep-backup"; }
@@ -97,10 +112,19 @@ void ConfigFile::replace(const std::string& text) const {
   std::error_code failed;
   fs::create_directories(path_.parent_path(), failed);
   if (failed) fail("make", path_.parent_path(), failed.value());
+  check_unchanged();
   write_whole(path_, text, path_);
 }
 
+void ConfigFile::check_unchanged() const {
+  if (read(path_) != text_)
+    throw std::runtime_error(path_.string() +
+                             " was changed by another program just now. It is left as it is; "
+                             "try again");
+}
+
 void ConfigFile::remove() const {
+  check_unchanged();
   if (unlink(path_.c_str()) != 0) fail("delete", path_, errno);
 }
 

@@ -19,6 +19,14 @@ struct Statement {
   std::vector<std::string> path;  // of the header, or of the assigned key
 };
 
+// A name may be written with escapes. What is none of JSON's is none of ours either.
+std::string unquoted(std::string_view key) {
+  boost::system::error_code other;
+  json::value name = json::parse(key, other);
+  if (!other && name.is_string()) return std::string(name.get_string());
+  return std::string(key.substr(1, key.size() - 2));
+}
+
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : text_(text) {}
@@ -88,7 +96,7 @@ class Scanner {
       std::size_t begin = at_;
       if (peek() == '"' || peek() == '\'') {
         string();
-        path.emplace_back(text_.substr(begin + 1, at_ - begin - 2));
+        path.push_back(unquoted(text_.substr(begin, at_ - begin)));
       } else {
         auto bare = [](char c) {
           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||

@@ -1,5 +1,6 @@
 """`pykeep client-config` in files that people have: whatever is in there stays, to the byte."""
 
+import concurrent.futures
 import json
 import os
 import re
@@ -138,10 +139,10 @@ REFUSED = {
 def pykeep(tmp_path):
     env = {"HOME": str(tmp_path), "PATH": "/nowhere", "PYKEEP_STATE_DIR": str(tmp_path / "state")}
 
-    def run(*arguments, code=0):
+    def run(*arguments, code=0, **variables):
         ran = subprocess.run(
             [program("PYKEEP_BINARY"), "client-config", *arguments],
-            env=env,
+            env=env | variables,
             cwd=tmp_path,
             capture_output=True,
             text=True,
@@ -258,6 +259,31 @@ def test_each_client_has_its_file_and_form(pykeep, tmp_path, client):
     assert entry.get("type") == kind.get(client)
 
 
+@pytest.mark.parametrize(
+    "place, advice",
+    [
+        (".npm/_npx/0a1b/node_modules/.bin", "npm install -g"),
+        (".cache/uv/archive-v0/Xy/bin", "uv tool install"),
+        ("elsewhere/archive-v0/Xy/bin", "uv tool install"),
+        (".local/share/uv/tools/pykeep/bin", None),
+        ("node_modules/.bin", None),
+    ],
+)
+def test_a_path_in_a_cache_is_warned_of(pykeep, tmp_path, place, advice):
+    found = tmp_path / place / "pykeep"
+    found.parent.mkdir(parents=True)
+    found.symlink_to(program("PYKEEP_BINARY"))
+    for how in (
+        {"PATH": str(found.parent)},
+        {"PYKEEP_LAUNCHER": str(found)},
+    ):  # of npx, of the Python package
+        ran = pykeep("cursor", **how)
+        assert read("cursor", ran.stdout)["mcpServers"]["pykeep"]["command"] == str(found)
+        assert ("in a cache" in ran.stderr) == bool(advice) and (advice or "") in ran.stderr
+    assert "cache" not in pykeep("cursor", "--url", "https://host/mcp", **how).stderr
+    assert "cache" not in pykeep("cursor", "--remove", **how).stderr
+
+
 def test_links_modes_and_backups(pykeep, tmp_path):
     real = tmp_path / "dotfiles" / "mcp.json"
     real.parent.mkdir()
@@ -283,6 +309,24 @@ def test_links_modes_and_backups(pykeep, tmp_path):
     link.unlink()
     link.mkdir()
     assert "not a file" in pykeep("cursor", "--write", code=1).stderr
+
+
+def test_several_at_a_time_lose_nothing(pykeep, tmp_path):
+    file = tmp_path / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text('{"mcpServers": {"mine": {}}}')
+    names = [f"server-{i}" for i in range(8)]
+    with concurrent.futures.ThreadPoolExecutor(len(names)) as pool:
+        list(pool.map(lambda name: pykeep("cursor", "--write", "--name", name), names))
+    assert sorted(json.loads(file.read_text())["mcpServers"]) == ["mine", *names]
+
+
+def test_a_name_written_with_escapes_is_the_same_name(pykeep, tmp_path):
+    file = tmp_path / ".codex" / "config.toml"
+    file.parent.mkdir()
+    file.write_text('[mcp_servers."pyk\\u0065ep"]\ncommand = "old"\n')
+    pykeep("codex", "--write")
+    assert list(tomllib.loads(file.read_text())["mcp_servers"]) == ["pykeep"]
 
 
 def test_a_wrong_use_is_refused(pykeep, tmp_path):
