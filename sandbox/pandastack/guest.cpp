@@ -25,6 +25,20 @@ constexpr auto kScriptLimit = 60s;
 constexpr int kMissing = 42;  // set_up.py
 constexpr std::size_t kShown = 500;
 
+// A command may come to be run twice, one after the other or at once.
+constexpr const char* kTake = R"(
+import contextlib, json, os, sys
+try:
+    given = json.load(open(sys.argv[1]))
+except FileNotFoundError:
+    sys.exit(0)
+try:
+    exec(given["script"])
+finally:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(sys.argv[1])
+)";
+
 // Everything that is ours in a guest, by its path below the package's directory.
 std::vector<std::pair<std::string, std::string_view>> package_files() {
   std::vector<std::pair<std::string, std::string_view>> files;
@@ -98,11 +112,8 @@ awaitable<ExecResult> Guest::put_in_place(
   std::string path = "/opt/pykeep/set-up-" + random_hex(8) + ".json";
   std::string text = json::serialize(given);
   co_await client_->put_file(vm_.id, path, std::move(text));
-  std::string take =
-      "import json, os, sys; given = json.load(open(sys.argv[1])); os.unlink(sys.argv[1]); "
-      "exec(given[\"script\"])";
   std::string command =
-      limited(kStartLimit, "python3 -I -c " + shell_word(take) + " " + shell_word(path));
+      limited(kStartLimit, "python3 -I -c " + shell_word(kTake) + " " + shell_word(path));
   if (and_start) command += " && " + start_command();
   co_return co_await client_->exec(vm_.id, std::move(command), 2 * kStartLimit);
 }
@@ -114,11 +125,11 @@ awaitable<RelayState> Guest::set_up(std::vector<std::pair<std::string, std::stri
   std::function<awaitable<ExecResult>()> put = [&] {
     return put_in_place(environment, is_new, true);
   };
-  ExecResult result = co_await persist(put);
+  ExecResult result = co_await persist(put, is_passing_at_first);
   if (!is_new && result.exit_code == kMissing) {  // a restore that lost the disk
     vm_.package = package_directory();
     put = [&] { return put_in_place(environment, true, true); };
-    result = co_await persist(put);
+    result = co_await persist(put, is_passing_at_first);
   }
   co_return co_await started(std::move(result));
 }
@@ -145,7 +156,7 @@ awaitable<void> Guest::install() {
   vm_.secret = random_hex(32);
   std::vector<std::pair<std::string, std::string>> none;
   std::function<awaitable<ExecResult>()> put = [&] { return put_in_place(none, true, false); };
-  ExecResult result = co_await persist(put);
+  ExecResult result = co_await persist(put, is_passing_at_first);
   if (result.exit_code != 0) throw failed("the installation of our files", result);
 }
 

@@ -14,16 +14,22 @@ inline bool is_passing(const Error& failure) {
   return failure.failure != Failure::closed && (failure.status == 0 || by_server);
 }
 
+// The same of a sandbox that was just made: not everything there knows it at once.
+inline bool is_passing_at_first(const Error& failure) {
+  return failure.status == 404 || is_passing(failure);
+}
+
 // The result of a call that may be made again whatever became of it; a few times, if it fails.
 template <class T>
-async::awaitable<T> persist(std::function<async::awaitable<T>()> call) {
+async::awaitable<T> persist(std::function<async::awaitable<T>()> call,
+                            bool (*may_pass)(const Error&) = is_passing) {
   constexpr int kAttempts = 4;
   std::chrono::milliseconds pause{300};
   for (int attempt = 1;; ++attempt) {
     try {
       co_return co_await call();
     } catch (const Error& failure) {
-      if (attempt == kAttempts || !is_passing(failure)) throw;
+      if (attempt == kAttempts || !may_pass(failure)) throw;
     }
     co_await async::sleep_for(pause);
     pause *= 2;

@@ -57,11 +57,12 @@ awaitable<void> RemoteSandbox::resumed(std::string reason, milliseconds limit) {
   for (const auto& [name, value] : spec_.environment) environment[name] = value;
   told["reason"] = reason;
   told["environment"] = std::move(environment);
+  known_ = true;
   co_await kernel_.resumed(std::move(told), limit);
 }
 
 awaitable<void> RemoteSandbox::run(Execution& execution) {
-  running_ = true;
+  running_ = known_ = true;
   co_await kernel_.run(execution);
   running_ = false;
 }
@@ -109,12 +110,26 @@ awaitable<void> RemoteSandbox::hibernate(milliseconds limit) {
   if (!in_time) throw FreezeError("PandaStack was not done with it in time");
 }
 
+// Whoever comes back to a kernel that was sent nothing yet takes it for a new one.
+awaitable<void> RemoteSandbox::introduce(milliseconds limit) {
+  std::string problem;
+  try {
+    co_await resumed("wake", limit);
+  } catch (const boost::system::system_error&) {  // we are cancelled
+    throw;
+  } catch (const std::runtime_error& failure) {
+    problem = failure.what();
+  }
+  if (!problem.empty()) throw FreezeError(problem);
+}
+
 awaitable<FreezeReport> RemoteSandbox::freeze(std::filesystem::path image, FreezeOptions options) {
   co_await asio::this_coro::throw_if_cancelled(false);
   if (running_) throw FreezeError("a cell is running: it can be saved once the cell has ended");
   if (!kernel_.alive()) throw FreezeError("the kernel has ended: there is nothing to save");
   if (*house_.way == Way::repl)
     throw FreezeError("PandaStack's own kernel does not come back from a snapshot");
+  if (!known_) co_await introduce(options.limit);
   Image record;
   record.template_name = origin_.template_name;
   record.vm = guest_->vm();

@@ -8,6 +8,7 @@
 #include "sandbox/pandastack/guest_files.hpp"
 #include "sandbox/pandastack/guest_spill.hpp"
 #include "sandbox/pandastack/house.hpp"
+#include "sandbox/pandastack/remote_channel.hpp"
 #include "sandbox/sandbox.hpp"
 
 namespace sandbox::pandastack {
@@ -48,6 +49,7 @@ class RemoteSandbox final : public Sandbox {
  private:
   static awaitable<void> keep_alive(std::shared_ptr<Guest> guest, std::chrono::seconds ttl);
   awaitable<std::string> snapshot(std::chrono::milliseconds limit);
+  awaitable<void> introduce(std::chrono::milliseconds limit);
   awaitable<void> hibernate(std::chrono::milliseconds limit);
   awaitable<bool> is_the_sessions();
 
@@ -60,7 +62,8 @@ class RemoteSandbox final : public Sandbox {
   RemoteChannel& channel_;  // the kernel's
   Kernel kernel_;
   bool running_ = false;
-  bool left_ = false;  // the kernel goes on without us
+  bool known_ = false;  // the kernel was sent something
+  bool left_ = false;   // the kernel goes on without us
   async::TaskGroup tasks_;
 };
 
