@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Measures a pykeep against ipykernel behind jupyter_client, and against its own bounds.
 
-    bench.py PYKEEP [GROUP...]       groups: start warm output chart memory mutations http images; default: all
+    bench.py PYKEEP [GROUP...]       groups: start warm output chart memory mutations http images pandastack;
+                                     default: all
 
 To be run by a Python that has ipykernel and jupyter_client: `./dev bench` makes one. The pykeep that is
 compared runs its kernels in that same environment. Both take turns, so that what else goes on on the
@@ -10,7 +11,8 @@ are in a row. Only those have a bound. A call now and then finds caches cold and
 costs pykeep about a millisecond: its ratio is smaller (4 to 7 where this was written, not 8).
 Charts and images need PYKEEP_TEMPLATE, an environment as `pykeep template build` makes it; the peer has the
 same versions. Over HTTP (over_http.py) the client, this process, is on the same machine as the server; how much
-of a processor each used stands beside.
+of a processor each used stands beside. pandastack is measured on the tests' stand-in, which `./dev bench
+pandastack` starts; its own time is in the figures.
 Ends with 1 when a bound was missed.
 """
 
@@ -28,6 +30,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests" / "support"))
 
 import images  # noqa: E402
 import over_http  # noqa: E402
+import pandastack  # noqa: E402
 import servers  # noqa: E402
 from mcp_client import Client  # noqa: E402
 from mutations import mutated_lines  # noqa: E402
@@ -256,8 +259,11 @@ class Bench:
             return
         yield from images.rows(self.pykeep, self.env)
 
+    def pandastack(self):
+        yield from pandastack.rows(self.pykeep, self.env)
 
-GROUPS = ("start", "warm", "output", "chart", "memory", "mutations", "http", "images")
+
+GROUPS = ("start", "warm", "output", "chart", "memory", "mutations", "http", "images", "pandastack")
 
 
 def main(pykeep, *groups):
