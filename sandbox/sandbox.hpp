@@ -75,7 +75,9 @@ struct Usage {
 struct FreezeOptions {
   bool keep_running = true;  // false: the kernel ends with a successful freeze (hibernation)
   bool allow_lost = false;   // go on without descriptors that cannot be carried, and say which
-  std::chrono::milliseconds limit{30'000};  // waiting for other freezes included
+  // Waiting for other freezes included. Less than 2 s: the image is written to the disk by the
+  // system, soon afterwards; should power fail before, thaw() says that it is damaged.
+  std::chrono::milliseconds limit{30'000};
   // Set from elsewhere, it makes the freeze fail soon. May be null.
   std::shared_ptr<const std::atomic<bool>> given_up;
 };
@@ -180,10 +182,14 @@ class Backend {
   // renamed to the one that start() names). A hint: it may do nothing and never throws. At most
   // BackendOptions::spares are kept, and none for longer than it is likely to be of use.
   virtual void prepare(SandboxSpec spec);
+  // The server is about to end: what goes on in the background for sessions to come is given up,
+  // so that the time is for those that are there. Waits for nothing; stop() is still to be awaited.
+  virtual void wind_down();
   // Ends what was prepared and what goes on in the background. To be awaited before the backend is
   // destroyed, once nothing is started any more.
   virtual awaitable<void> stop();
-  // The files of a session that has no running sandbox.
+  // The files of a session that has no running sandbox; not to be asked of a backend whose files
+  // are in the sandbox (Capabilities::files_in_sandbox).
   virtual std::unique_ptr<Files> files(const SandboxSpec& spec) = 0;
   virtual Capabilities capabilities() const = 0;
   virtual awaitable<std::vector<Layer>> check() = 0;  // for doctor; tries everything for real

@@ -4,6 +4,7 @@
 
 #include <boost/asio/this_coro.hpp>
 
+#include "sandbox/pandastack/channel.hpp"
 #include "sandbox/pandastack/guest_kernel.hpp"
 #include "sandbox/pandastack/house.hpp"
 #include "sandbox/pandastack/layers.hpp"

@@ -8,7 +8,7 @@
 
 #include "sandbox/kernel.hpp"
 #include "sandbox/pandastack/carriers.hpp"
-#include "sandbox/pandastack/channel.hpp"
+#include "sandbox/pandastack/relay.hpp"
 #include "sandbox/sandbox.hpp"
 
 namespace sandbox::pandastack {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "sandbox/pandastack/client.hpp"
-#include "sandbox/pandastack/records.hpp"
 #include "sandbox/pandastack/relay.hpp"
+#include "sandbox/pandastack/vm_records.hpp"
 
 namespace sandbox::pandastack {
 

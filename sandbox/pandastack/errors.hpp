@@ -41,6 +41,9 @@ struct Error : std::runtime_error {
   std::string request_id;                           // as it was sent in X-Request-Id
 };
 
+// Of a call that failed, what the reader can do about it.
+std::string readable(const Error& failure);
+
 // What the body of an error says: `error` (a text, or an object with a message), `message` and
 // `detail` of a JSON object, whatever its content type, as "error: detail"; else the text itself.
 // At most 500 bytes, without line breaks, valid UTF-8. Empty when it says nothing.

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "sandbox/pandastack/carriers.hpp"
-#include "sandbox/pandastack/channel.hpp"
 #include "sandbox/pandastack/client.hpp"
-#include "sandbox/pandastack/records.hpp"
+#include "sandbox/pandastack/relay.hpp"
+#include "sandbox/pandastack/vm_records.hpp"
 
 namespace sandbox::pandastack {
 

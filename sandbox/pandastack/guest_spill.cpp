@@ -4,7 +4,7 @@
 #include <cerrno>
 
 #include "sandbox/bounded_text.hpp"
-#include "sandbox/pandastack/records.hpp"
+#include "sandbox/pandastack/vm_records.hpp"
 
 namespace sandbox::pandastack {
 

@@ -27,34 +27,7 @@ std::string of(const Metadata& metadata, const char* key) {
   return found == metadata.end() ? std::string() : found->second;
 }
 
-std::string seconds_of(const Error& failure) {
-  if (!failure.retry_after) return " later";
-  return " in " + std::to_string(failure.retry_after->count()) + " s";
-}
-
 }  // namespace
-
-std::string readable(const Error& failure) {
-  const std::string said = failure.message.empty() ? "no reason given" : failure.message;
-  switch (failure.status) {
-    case 401:
-      return "PandaStack does not accept the key (" + said +
-             "): the operator has to set PANDASTACK_API_KEY to a valid one.";
-    case 402:
-      return "PandaStack's plan does not include this: " + said + ".";
-    case 403:
-      return "PandaStack does not allow this: " + said + ".";
-    case 429:
-      return "PandaStack takes no more at the moment (" + said + "): try again" +
-             seconds_of(failure) + ", or close sessions that are not needed with close_session.";
-    case 503:
-    case 507:
-      return "PandaStack has no room at the moment (" + said + "): try again" +
-             seconds_of(failure) + ".";
-    default:
-      return std::string("PandaStack: ") + failure.what() + ".";
-  }
-}
 
 awaitable<std::shared_ptr<Client>> House::connect() {
   if (client_) co_return client_;

@@ -6,7 +6,7 @@
 #include "async/task_group.hpp"
 #include "sandbox/pandastack/backend.hpp"
 #include "sandbox/pandastack/client.hpp"
-#include "sandbox/pandastack/records.hpp"
+#include "sandbox/pandastack/vm_records.hpp"
 
 namespace sandbox::pandastack {
 
@@ -58,8 +58,5 @@ class House {
   std::shared_ptr<Client> client_;
   std::string owner_;
 };
-
-// Of a call that failed, what the reader can do about it.
-std::string readable(const Error& failure);
 
 }  // namespace sandbox::pandastack

@@ -7,7 +7,6 @@
 #include <variant>
 
 #include "async/task_group.hpp"
-#include "sandbox/pandastack/channel.hpp"
 #include "sandbox/pandastack/inbox.hpp"
 
 namespace sandbox::pandastack {

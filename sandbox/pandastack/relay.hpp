@@ -84,6 +84,20 @@ class Carrier {
                                                       std::chrono::milliseconds limit) = 0;
 };
 
+// The way to one kernel.
+class Route : public Carrier {
+ public:
+  // Sees to it that a relay is there (`start` in the guest), when there is none as it seems. Throws
+  // Error; nullopt when the guest is gone for good.
+  virtual awaitable<std::optional<RelayState>> mend() = 0;
+};
+
+// How long to go on trying; tests are impatient.
+struct LinkPatience {
+  std::chrono::milliseconds first_pause{200}, most_pause{3'000};
+  std::chrono::milliseconds lost{60'000};  // without an answer: the kernel is out of reach
+};
+
 // All of an answer of at most `cap` bytes. Throws as they do.
 awaitable<std::string> read_all(RelayAnswer& answer, std::size_t cap);
 // GET /state. Throws as they do, and Error (malformed).

@@ -1,4 +1,4 @@
-#include "sandbox/pandastack/records.hpp"
+#include "sandbox/pandastack/vm_records.hpp"
 
 #include <sys/random.h>
 
