@@ -11,9 +11,24 @@ namespace {
 constexpr std::size_t kPiece = 256 << 10;  // of a stream, in one event
 constexpr std::size_t kHeld = 1 << 20;     // of events that nobody has taken yet
 
+// About what it takes in memory; the guest chooses what is in a header.
+std::size_t weight(const json::value& value) {
+  std::size_t sum = sizeof(json::value);
+  if (const auto* text = value.if_string()) sum += text->size();
+  if (const auto* list = value.if_array())
+    for (const json::value& each : *list) sum += weight(each);
+  if (const auto* object = value.if_object())
+    for (const auto& each : *object) sum += each.key().size() + weight(each.value());
+  return sum;
+}
+
 std::size_t size_of(const KernelEvent& event) {
   if (const auto* piece = std::get_if<StreamBytes>(&event)) return piece->bytes.size();
-  if (const auto* frame = std::get_if<Frame>(&event)) return frame->payload.size() + 256;
+  if (const auto* frame = std::get_if<Frame>(&event)) {
+    std::size_t size = frame->payload.size() + 256;
+    for (const auto& each : frame->header) size += each.key().size() + weight(each.value());
+    return size;
+  }
   return 0;
 }
 

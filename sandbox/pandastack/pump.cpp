@@ -69,7 +69,17 @@ awaitable<void> Pump::run(std::shared_ptr<Pump> self) {
       while (!self->inbox.is_closed() && self->frames_.empty() && !self->wanted_)
         co_await self->work_.wait();
       if (self->inbox.is_closed()) co_return;
+      const std::size_t queued = self->frames_.size();
+      const std::int64_t sent = self->sent_;
+      const auto began = steady_clock::now();
       co_await self->exchange();
+      const auto delivered = static_cast<std::size_t>(self->sent_ - sent);
+      const bool is_new = self->frames_.size() + delivered > queued;
+      const bool more = !self->frames_.empty() && (delivered > 0 || is_new);
+      const bool at_once = steady_clock::now() - began < self->patience_.first_pause;
+      // Answers that end at once and settle nothing: a guest could have us ask without a pause.
+      const bool in_vain = self->wanted_ && !more && at_once && !self->inbox.is_closed();
+      if (in_vain) co_await async::sleep_for(self->patience_.first_pause);
     }
   } catch (const boost::system::system_error&) {  // we are cancelled
   } catch (const std::exception& defect) {

@@ -17,10 +17,14 @@ std::string text_of(const json::object& in, const char* name) {
   return value && value->is_string() ? std::string(value->get_string()) : std::string();
 }
 
+// One that can be counted on from: the guest chooses it.
 std::optional<std::int64_t> number_of(const json::object& in, const char* name) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 53;
   const json::value* value = in.if_contains(name);
   if (!value || !value->is_int64()) return std::nullopt;
-  return value->get_int64();
+  const std::int64_t number = value->get_int64();
+  if (number < -kMost || number > kMost) return std::nullopt;
+  return number;
 }
 
 bool is_true(const json::object& in, const char* name) {

@@ -1,5 +1,7 @@
 #include "sandbox/pandastack/wire.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <stdexcept>
 
 namespace sandbox::pandastack {
@@ -7,6 +9,8 @@ namespace sandbox::pandastack {
 namespace json = boost::json;
 
 namespace {
+
+constexpr std::size_t kMaxId = 200;
 
 const json::object& object(const json::value& in) {
   if (!in.is_object()) throw std::runtime_error("the answer is no JSON object");
@@ -20,7 +24,13 @@ std::string text(const json::object& in, std::string_view key) {
 
 std::string id(const json::object& in) {
   std::string found = text(in, "id");
-  if (found.empty()) throw std::runtime_error("the answer has no id");
+  // It becomes a part of paths.
+  auto is_plain = [](unsigned char c) {
+    return std::isalnum(c) || c == '-' || c == '_' || c == '.';
+  };
+  bool is_one = !found.empty() && found[0] != '.' && found.size() <= kMaxId &&
+                std::ranges::all_of(found, is_plain);
+  if (!is_one) throw std::runtime_error("the answer has no id");
   return found;
 }
 

@@ -49,6 +49,7 @@ struct Script final : Route {
                                               std::chrono::milliseconds) override {
     std::string line = method + " " + target.substr(0, target.find("&until"));
     asked.push_back(line + (body.empty() ? "" : " +frame"));
+    if (replies.empty() && always) replies.push_back(*always);
     if (replies.empty()) throw Error(Failure::no_connection, Outcome::refused, "nobody there");
     Reply reply = replies.front();
     replies.pop_front();
@@ -62,6 +63,7 @@ struct Script final : Route {
   }
 
   std::deque<Reply> replies;
+  std::optional<Reply> always;  // when there is none of these
   std::vector<std::string> asked;
   int mended = 0;
   std::optional<RelayState> mends_to;
@@ -245,9 +247,43 @@ TEST_CASE("out of reach for too long is not an end") {
   CHECK(exit.unreachable);
 }
 
+TEST_CASE("answers that settle nothing are not asked for without a pause") {
+  const Reply replies[] = {Answered{{record(R"({"seq":7,"is":"end","why":"limit"})")}},
+                           Answered{{"no record at all"}}, Refusal(409, "exited", "gone")};
+  for (const Reply& reply : replies) {
+    Desk desk({20ms, 50ms, 2s});
+    desk.begin();
+    desk.route->always = reply;
+    desk.execute(5);
+    desk.story();
+    CHECK(desk.route->asked.size() >= 2);
+    CHECK(desk.route->asked.size() <= 5);
+  }
+}
+
+TEST_CASE("what nobody takes does not pile up, whatever part of a frame is large") {
+  Desk desk;
+  desk.begin();
+  Answered answer;
+  for (int i = 0; i < 20; ++i) {
+    std::string pad(500'000, 'p'), seq = std::to_string(8 + i);
+    answer.pieces.push_back(
+        record(R"({"is":"frame","seq":)" + seq + R"(,"header":{"ev":"x","pad":")" + pad + "\"}}"));
+  }
+  desk.route->replies = {answer};
+  desk.execute(5);
+  desk.io.restart();
+  desk.io.run_for(60ms);
+  int waiting = 0;
+  while (desk.channel->poll()) ++waiting;
+  CHECK(waiting >= 2);
+  CHECK(waiting <= 4);
+}
+
 TEST_CASE("what is no record, or no frame, is a violation") {
   for (std::string bytes :
        {std::string("\xff\xff\xff\xff\0\0\0\0", 8), record(R"({"is":"stdout"})"),
+        record(R"({"seq":9223372036854775807,"is":"stdout"})"),
         record(R"({"seq":9,"is":"nonsense"})"), record(R"({"seq":9,"is":"frame","header":[]})"),
         record(R"({"seq":9,"is":"violation","what":"x"})")}) {
     CAPTURE(bytes);

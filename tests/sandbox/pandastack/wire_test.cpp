@@ -38,7 +38,8 @@ TEST_CASE("a sandbox, as the versions of the server write it") {
     CHECK(least.metadata.empty());
   }
   for (const char* text :
-       {"null", "[]", "7", R"({"id":null})", R"({"id":""})", R"({"id":7})", "{}"}) {
+       {"null", "[]", "7", R"({"id":null})", R"({"id":""})", R"({"id":7})", R"({"id":"../me"})",
+        R"({"id":"a/b"})", R"({"id":"a\nb"})", R"({"id":"a\u0000"})", R"({"id":"."})", "{}"}) {
     CAPTURE(text);
     CHECK_THROWS_AS(read_sandbox(parsed(text)), std::runtime_error);
   }
