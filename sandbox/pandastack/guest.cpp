@@ -219,7 +219,7 @@ awaitable<std::optional<RelayState>> Guest::mend() {
     failure.emplace(failed);
   }
   if (failure->status == 409) co_await client_->wake(vm_.id);
-  if (failure->status == 404) {
+  if (failure->status == 404 || failure->status == 503) {  // of one that has failed it is 503
     auto info = co_await look();
     if (!info) co_return std::nullopt;
   }
