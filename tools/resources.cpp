@@ -141,7 +141,7 @@ awaitable<mcp::ReadResourceResult> SessionResources::read(mcp::Call& call, std::
   if (!session) throw mcp::ResourceNotFound(uri);
   mcp::ReadResourceResult result;
   if (parsed->execution > 0) {
-    auto run = session->find(parsed->execution);
+    auto run = session->runs().find(parsed->execution);
     if (!run) throw mcp::ResourceNotFound(uri);
     mcp::ResourceContents contents;
     contents.uri = std::move(uri);

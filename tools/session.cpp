@@ -16,27 +16,8 @@ using Status = Execution::Status;
 namespace {
 
 constexpr std::size_t kMaxWaiting = 16;
-constexpr std::size_t kMaxWaitingBytes = 64 << 20;  // of their code and stdin
-constexpr std::size_t kMaxHistory = 200;
-constexpr std::size_t kMaxHistoryBytes = 32 << 20;
 constexpr std::chrono::milliseconds kCloseGrace{300};    // for cells to follow their interrupt
 constexpr std::chrono::milliseconds kFilesTurn{45'000};  // clients cut calls after a minute
-
-std::size_t held_bytes(const Execution& execution) {
-  std::size_t total = execution.code.size();
-  if (execution.stdin_text) total += execution.stdin_text->size();
-  for (const auto& output : execution.outputs) total += sandbox::held_bytes(output);
-  for (const auto& output : execution.background) total += sandbox::held_bytes(output);
-  return total;
-}
-
-// What the executions that have not finished hold already.
-std::size_t waiting_bytes(const std::deque<std::shared_ptr<Run>>& history) {
-  std::size_t total = 0;
-  for (const auto& run : history)
-    if (!run->execution->finished()) total += run->bytes;
-  return total;
-}
 
 awaitable<void> until_stopped(Execution& execution) {
   while (execution.stop_requested() == Execution::Stop::none)
@@ -87,7 +68,7 @@ Session::State Session::state() const {
 std::shared_ptr<Run> Session::submit(Cell cell) {
   if (closing_) throw mcp::ToolError("The session was closed. Nothing was run.");
   std::size_t bytes = cell.code.size() + (cell.stdin_text ? cell.stdin_text->size() : 0);
-  if (waiting_ >= kMaxWaiting || waiting_bytes(history_) + bytes > kMaxWaitingBytes)
+  if (waiting_ >= kMaxWaiting || !runs_.has_room(bytes))
     throw mcp::ToolError("Too many executions wait in this session (at most " +
                          std::to_string(kMaxWaiting) +
                          ", with 64 MiB of code and stdin). Nothing was run. Wait for them with "
@@ -102,23 +83,10 @@ std::shared_ptr<Run> Session::submit(Cell cell) {
   run->execution->timeout = cell.timeout;
   run->execution->can_ask = cell.can_ask;
   run->execution->asked = std::chrono::steady_clock::now();
-  history_.push_back(run);
-  forget_old_runs();
+  runs_.add(run);
   ++waiting_;
   tasks_.spawn(this->run(run));
   return run;
-}
-
-std::shared_ptr<Run> Session::find(const std::string& execution_id) const {
-  for (const auto& run : history_)
-    if (run->execution->id == execution_id) return run;
-  return nullptr;
-}
-
-std::shared_ptr<Run> Session::find(int number) const {
-  for (auto run = history_.rbegin(); run != history_.rend(); ++run)
-    if ((*run)->execution->number == number) return *run;
-  return nullptr;
 }
 
 // Owns the execution's way from queued to finished; whatever happens, it ends finished.
@@ -188,7 +156,7 @@ void Session::finish(Run& run) {
                     : "did not stop when interrupted and was killed");
   report(run);
   execution.stdin_text.reset();  // nobody reads it again
-  run.bytes = held_bytes(execution);
+  run.measure();
   touch();
   execution.changed.notify();
 }
@@ -267,7 +235,7 @@ std::optional<sandbox::Usage> Session::usage() const {
 awaitable<void> Session::close(bool keep, std::chrono::milliseconds freeze_limit) {
   closing_ = true;
   *no_checkpoint_ = true;
-  for (const auto& run : history_) run->execution->request_stop(Execution::Stop::cancelled);
+  runs_.stop(Execution::Stop::cancelled);
   bool ended = co_await async::within(kCloseGrace, tasks_.join());
   if (!ended) {
     tasks_.cancel();
@@ -289,16 +257,6 @@ awaitable<void> Session::close(bool keep, std::chrono::milliseconds freeze_limit
   co_await services_.backend.forget(spec_);
   auto remove = [this] { services_.store.remove(lease_); };
   co_await async::on_pool(services_.pool, remove);
-}
-
-void Session::forget_old_runs() {
-  std::size_t bytes = 0;
-  for (const auto& run : history_) bytes += run->bytes;
-  while (history_.size() > kMaxHistory || bytes > kMaxHistoryBytes) {
-    if (history_.size() == 1 || !history_.front()->execution->finished()) return;
-    bytes -= history_.front()->bytes;
-    history_.pop_front();
-  }
 }
 
 }  // namespace tools

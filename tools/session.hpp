@@ -1,6 +1,5 @@
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,6 +11,7 @@
 #include "sandbox/sandbox.hpp"
 #include "sandbox/session_store.hpp"
 #include "tools/observer.hpp"
+#include "tools/runs.hpp"
 #include "tools/session_history.hpp"
 #include "tools/session_images.hpp"
 
@@ -19,15 +19,6 @@ namespace tools {
 
 using async::awaitable;
 using sandbox::Execution;
-
-// One execution in its session, and what its result has to say about the session first.
-struct Run {
-  std::shared_ptr<Execution> execution;
-  std::vector<std::string> announcements;  // "New session …", "A new kernel was started: …"
-  std::string rescue;     // after a kernel's end: what the next execution goes on from
-  std::size_t bytes = 0;  // what its code and outputs hold
-  std::string origin;     // of its Cell
-};
 
 struct Cell {
   std::string code;
@@ -82,14 +73,11 @@ class Session {
   // Queues a cell and returns at once. Throws ToolError when the queue is full, or after close().
   // Asked to stop while it waits, it ends at once and never starts.
   std::shared_ptr<Run> submit(Cell cell);
-  std::shared_ptr<Run> find(const std::string& execution_id) const;
-  std::shared_ptr<Run> find(int number) const;
+  const Runs& runs() const { return runs_; }
   // Of an execution that ended its kernel: what the next one goes on from; empty when from nothing.
   std::string rescue(const Run& run) const;
   std::shared_ptr<Run> active() const { return active_; }  // null when nothing runs
   std::size_t waiting() const { return waiting_; }
-  // All that are still remembered, oldest first; bounded in number and bytes.
-  const std::deque<std::shared_ptr<Run>>& history() const { return history_; }
   // On disk, with those that earlier kernels and processes ran.
   SessionHistory& executed() { return executed_; }
 
@@ -137,7 +125,6 @@ class Session {
   awaitable<void> checkpoint();
   void finish(Run& run);
   void report(const Run& run) const;
-  void forget_old_runs();
 
   // Of the kernel, with the turn held (session_kernel.cpp).
   awaitable<void> ensure_kernel(std::vector<std::string>& announcements);
@@ -159,7 +146,7 @@ class Session {
   std::shared_ptr<sandbox::Sandbox> sandbox_;  // shared with file operations that are under way
   async::Turn turn_;
   async::TaskGroup tasks_;
-  std::deque<std::shared_ptr<Run>> history_;
+  Runs runs_;
   std::shared_ptr<Run> active_;
   std::size_t waiting_ = 0;
   bool starting_ = false;

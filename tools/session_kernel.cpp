@@ -170,7 +170,7 @@ awaitable<void> Session::stop_kernel(std::string reason) {
 }
 
 awaitable<void> Session::restart(std::string reason) {
-  for (const auto& run : history_) run->execution->request_stop(Execution::Stop::interrupt);
+  runs_.stop(Execution::Stop::interrupt);
   auto turn = co_await turn_.take();
   bool had_variables = sandbox_ || images_.record() || !lost_because_.empty();
   if (had_variables) lost_because_ = reason;

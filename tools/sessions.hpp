@@ -110,6 +110,8 @@ class Sessions {
   };
   // Finds a session by handle or name, among ours and then on disk.
   awaitable<Opened> open(const std::string& principal, const std::string& handle);
+  // Between two looks at what another process still runs.
+  static constexpr std::chrono::milliseconds kLook{50};
   awaitable<Opened> open_when_free(const std::string& principal, const std::string& handle);
   using Look = std::function<sandbox::SessionStore::Lookup()>;
   awaitable<Opened> open_stored(Look look);
