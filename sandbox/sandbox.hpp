@@ -130,6 +130,8 @@ class Sandbox {
   // Whether the session's files from before this start are there. (Of a first start it means
   // nothing.)
   virtual bool kept_files() const { return true; }
+  // Bytes of memory that it has, where those of its spec do not count; else 0.
+  virtual std::uint64_t memory() const { return 0; }
   // The last execution of a kernel that was adopted; 0 when it is not known.
   virtual int last_execution() const { return 0; }
 };

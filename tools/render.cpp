@@ -193,7 +193,7 @@ void add_hints(Content& content, const Session& session, const Execution& execut
         "this session runs on the system's Python and what it has; `pykeep template build` "
         "on the server's machine makes an environment with the usual packages");
   if (error->name == "MemoryError")
-    content.remark("the sandbox has " + size_text(session.limits().memory) +
+    content.remark("the sandbox has " + size_text(session.memory()) +
                    " of memory, with what variables hold: `del` what is not needed any more");
 }
 

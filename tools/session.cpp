@@ -167,6 +167,11 @@ int Session::last_with(const Execution& execution) const {
 }
 
 // Its readers may be here before finish() is.
+std::uint64_t Session::memory() const {
+  std::uint64_t own = sandbox_ ? sandbox_->memory() : 0;
+  return own > 0 ? own : spec_.limits.memory;
+}
+
 std::string Session::rescue(const Run& run) const {
   const Execution& execution = *run.execution;
   if (!run.rescue.empty() || !execution.finished() || execution.kept) return run.rescue;

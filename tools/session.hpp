@@ -59,6 +59,7 @@ class Session {
   const sandbox::SessionRecord& record() const { return lease_.record; }
   std::filesystem::path workspace() const { return lease_.workspace(); }
   const sandbox::Limits& limits() const { return spec_.limits; }
+  std::uint64_t memory() const;  // bytes that its sandbox has
   State state() const;
   bool has_kernel() const { return sandbox_ != nullptr && sandbox_->alive(); }
   bool takes_kernel() const { return starting_ || has_kernel(); }  // what the limits count

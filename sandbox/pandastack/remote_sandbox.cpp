@@ -79,6 +79,10 @@ std::string RemoteSandbox::description() const {
          guest_->vm().id + " by way of " + way;
 }
 
+std::uint64_t RemoteSandbox::memory() const {
+  return static_cast<std::uint64_t>(guest_->vm().memory_mb) << 20;
+}
+
 int RemoteSandbox::last_execution() const {
   const auto* count = kernel_.greeting().if_contains("executions");
   bool sound = count && count->is_int64() && count->get_int64() >= 0 &&

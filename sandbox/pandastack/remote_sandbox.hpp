@@ -41,6 +41,7 @@ class RemoteSandbox final : public Sandbox {
   Usage usage() override { return {}; }
   Start how_started() const override { return origin_.how; }
   bool kept_files() const override { return origin_.kept_files; }
+  std::uint64_t memory() const override;
   int last_execution() const override;
   awaitable<FreezeReport> freeze(std::filesystem::path image, FreezeOptions options) override;
   awaitable<bool> leave() override;

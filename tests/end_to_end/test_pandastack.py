@@ -44,6 +44,11 @@ def test_a_cell_is_stopped_at_its_limit_and_asks_questions(start):
     assert "1" in value(client, "x")
 
 
+def test_the_memory_that_is_named_is_the_microvms(start):
+    result = python(start("--memory", "512MiB"), "raise MemoryError")
+    assert "the sandbox has 2 GiB of memory" in result.text, result.text
+
+
 def test_files_come_and_go_whole(start, tmp_path):
     client = start("--upload-root", str(tmp_path))
     big = tmp_path / "big.bin"
