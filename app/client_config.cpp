@@ -36,6 +36,21 @@ std::string own_path() {
   return self;
 }
 
+// What npx and uvx made for one run: clients would find nothing there once the cache is emptied.
+void warn_of_cache(const std::string& command) {
+  const bool npx = command.find("/_npx/") != std::string::npos;
+  const bool uvx = command.find("/.cache/uv/") != std::string::npos ||
+                   command.find("/archive-v0/") != std::string::npos;  // another UV_CACHE_DIR
+  if (!npx && !uvx) return;
+  std::fprintf(
+      stderr,
+      "pykeep: %s lies in a cache of %s, and goes with it. Give the entry %s as its command "
+      "and what you ran it with as its arguments, paths absolute; or install pykeep (%s) and "
+      "run the client-config of that.\n",
+      command.c_str(), npx ? "npx" : "uv", npx ? "npx" : "uvx",
+      npx ? "npm install -g" : "uv tool install");
+}
+
 Entry entry_for(const Client& client, const ClientConfigOptions& options) {
   client_config::Server server;
   server.name = options.name;
@@ -125,6 +140,7 @@ int client_config(const Options& options) {
     }
   }
   Entry entry = entry_for(client, wanted);
+  if (wanted.url.empty()) warn_of_cache(own_path());
   if (!wanted.write) {
     std::fprintf(stderr, "For %s; --write puts it there.\n", path.c_str());
     std::fputs(as_file(client, entry).c_str(), stdout);

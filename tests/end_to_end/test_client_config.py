@@ -273,15 +273,13 @@ def test_a_path_in_a_cache_is_warned_of(pykeep, tmp_path, place, advice):
     found = tmp_path / place / "pykeep"
     found.parent.mkdir(parents=True)
     found.symlink_to(program("PYKEEP_BINARY"))
-    for how in (
-        {"PATH": str(found.parent)},
-        {"PYKEEP_LAUNCHER": str(found)},
-    ):  # of npx, of the Python package
+    # As npx starts it, and as the Python package does.
+    for how in ({"PATH": str(found.parent)}, {"PYKEEP_LAUNCHER": str(found)}):
         ran = pykeep("cursor", **how)
         assert read("cursor", ran.stdout)["mcpServers"]["pykeep"]["command"] == str(found)
         assert ("in a cache" in ran.stderr) == bool(advice) and (advice or "") in ran.stderr
-    assert "cache" not in pykeep("cursor", "--url", "https://host/mcp", **how).stderr
-    assert "cache" not in pykeep("cursor", "--remove", **how).stderr
+    assert "in a cache" not in pykeep("cursor", "--url", "https://host/mcp", **how).stderr
+    assert "in a cache" not in pykeep("cursor", "--remove", **how).stderr
 
 
 def test_links_modes_and_backups(pykeep, tmp_path):
