@@ -6,6 +6,7 @@ app.py [PORT]            listens on this machine only, and prints the address to
 import asyncio
 import contextlib
 import json
+import os
 import re
 import secrets
 import shutil
@@ -145,6 +146,10 @@ app = Starlette(
 )
 
 if __name__ == "__main__":
-    listener = socket.create_server(("127.0.0.1", int(sys.argv[1]) if len(sys.argv) > 1 else 8421))
+    port = int(sys.argv[1]) if len(sys.argv) > 1 else 8421
+    try:
+        listener = socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        sys.exit(f"Cannot listen on port {port}: {os.strerror(error.errno)}. Name another: app.py PORT")
     print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
     uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listener])
