@@ -19,6 +19,19 @@ constexpr auto kExchangeSlack = 20s;
 constexpr auto kSignalLimit = 5s;
 constexpr int kSignalTries = 3;
 constexpr auto kUnconnected = 200ms;
+constexpr milliseconds kWordLimit = 10s;
+
+// A relay that never tells of a kernel's end holds up nobody: it may be the guest's own.
+awaitable<void> end_without_word(std::shared_ptr<Pump> pump, milliseconds limit) {
+  const auto deadline = steady_clock::now() + limit;
+  while (!pump->inbox.is_closed()) {
+    auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
+    if (left > 0ms)
+      co_await pump->inbox.arrival(left);
+    else
+      pump->lose("killed, and nothing tells of its end");
+  }
+}
 
 }  // namespace
 
@@ -37,7 +50,10 @@ Pump::Pump(asio::any_io_executor executor, std::shared_ptr<Route> route, const R
 void Pump::start(std::shared_ptr<Pump> self) { self->pumping_.spawn(run(self)); }
 
 void Pump::signal(std::shared_ptr<Pump> self, std::string what) {
-  if (!self->inbox.is_closed()) self->signals_.spawn(bring(self, std::move(what)));
+  if (self->inbox.is_closed()) return;
+  if (what == "kill")
+    self->signals_.spawn(end_without_word(self, std::min(self->patience_.lost, kWordLimit)));
+  self->signals_.spawn(bring(self, std::move(what)));
 }
 
 void Pump::send(std::string frame) {

@@ -261,6 +261,16 @@ TEST_CASE("answers that settle nothing are not asked for without a pause") {
   }
 }
 
+TEST_CASE("a relay that is silent about the end of a kernel that was killed is not waited for") {
+  Desk desk({1ms, 5ms, 30ms});
+  desk.begin();
+  desk.route->always = Answered{{record(R"({"seq":7,"is":"end","why":"limit"})")}};
+  desk.execute(5);
+  CHECK(desk.story() == "");
+  desk.channel->kill();
+  CHECK(desk.story() == "closed ");
+}
+
 TEST_CASE("what nobody takes does not pile up, whatever part of a frame is large") {
   Desk desk;
   desk.begin();
