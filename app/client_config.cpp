@@ -111,7 +111,8 @@ int remove(const Client& client, const ConfigFile& file, const Entry& entry) {
   } else if (!file.backup() && was_made_by_us(client, entry, after)) {
     file.remove();
   } else {
-    file.back_up();
+    // A backup that is there has what the entry replaced: somebody's own of the same name, say.
+    if (!file.backup()) file.back_up();
     file.replace(after);
   }
   std::printf("%s: %s is no longer in %s.\n", client.title, entry.name.c_str(),
