@@ -1,5 +1,4 @@
 #include <sys/resource.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <boost/asio/signal_set.hpp>
@@ -7,6 +6,7 @@
 
 #include "app/commands.hpp"
 #include "app/http_server.hpp"
+#include "app/time_limit.hpp"
 #include "transport/log.hpp"
 
 namespace app {
@@ -27,14 +27,8 @@ void allow_many_descriptors() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Whatever holds us up then: SIGALRM ends the process, and every sandbox dies with it.
-void limit_the_end(std::chrono::seconds grace) {
-  itimerval limit{};
-  limit.it_value.tv_sec = (grace + kLastSteps).count();
-  setitimer(ITIMER_REAL, &limit, nullptr);
-}
-
-async::awaitable<void> follow_signals(HttpServer& server, std::chrono::seconds grace) {
+async::awaitable<void> follow_signals(HttpServer& server, sandbox::Backend& backend,
+                                      std::chrono::seconds grace) {
   asio::signal_set signals(co_await asio::this_coro::executor, SIGINT, SIGTERM, SIGHUP);
   for (bool stopping = false;;) {
     int signal = co_await signals.async_wait(asio::use_awaitable);
@@ -44,7 +38,8 @@ async::awaitable<void> follow_signals(HttpServer& server, std::chrono::seconds g
       _exit(128 + signal);  // sandboxes end with us
     } else {
       stopping = true;
-      limit_the_end(grace);
+      end_within(grace + kLastSteps);
+      backend.wind_down();
       server.stop(grace);
     }
   }
@@ -56,7 +51,7 @@ async::awaitable<void> serve(Keep& keep, const Options& options) {
   async::TaskGroup housekeeping(executor, transport::log_defect);
   housekeeping.spawn(keep.sessions.expire());
   housekeeping.spawn(keep.snapshots.expire());
-  housekeeping.spawn(follow_signals(server, options.http.grace));
+  housekeeping.spawn(follow_signals(server, keep.backend, options.http.grace));
   std::fprintf(stderr, "pykeep: serving MCP at %s/mcp\n", server.local_url().c_str());
   co_await server.serve();
   housekeeping.cancel();

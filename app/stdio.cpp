@@ -1,12 +1,14 @@
 #include "transport/stdio.hpp"
 
-#include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/signal_set.hpp>
+#include <chrono>
 
 #include "app/commands.hpp"
 #include "app/keep.hpp"
+#include "app/time_limit.hpp"
 #include "async/task_group.hpp"
 #include "transport/log.hpp"
 
@@ -16,20 +18,19 @@ namespace asio = boost::asio;
 
 namespace {
 
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// From the end of the input on. Clients kill a server that does not end by itself (MCP, stdio:
+// shutdown), after two seconds at the least. What is left of kFreeze when the calls have ended is
+// for putting kernels on disk; the rest is for cells to follow their interrupt, and for the end.
+constexpr milliseconds kEnd{1950}, kFreeze{1400}, kLeastFreeze{100};
+
 async::awaitable<void> stop_on_signal(std::function<void()> stop) {
   asio::signal_set signals(co_await asio::this_coro::executor, SIGINT, SIGTERM, SIGHUP);
   int signal = co_await signals.async_wait(asio::use_awaitable);
   (void)signal;
   stop();
-}
-
-// Clients kill a server that does not end by itself (MCP, stdio: shutdown). Whatever holds us up
-// then, a large upload say, SIGALRM ends the process, and every sandbox dies with it.
-void limit_the_end() {
-  itimerval limit{};
-  limit.it_value.tv_sec = 1;
-  limit.it_value.tv_usec = 950'000;
-  setitimer(ITIMER_REAL, &limit, nullptr);
 }
 
 // Serves until the client leaves or a signal comes; then ends every kernel. What began here has
@@ -38,15 +39,31 @@ async::awaitable<void> live(Keep& keep) {
   auto executor = co_await asio::this_coro::executor;
   async::TaskGroup serving(executor, transport::log_defect);
   async::TaskGroup housekeeping(executor, transport::log_defect);
+  steady_clock::time_point ended;
+  auto ending = [&] {
+    ended = steady_clock::now();
+    end_within(kEnd);
+    keep.backend.wind_down();
+  };
   housekeeping.spawn(keep.sessions.expire());
   housekeeping.spawn(keep.snapshots.expire());
-  housekeeping.spawn(stop_on_signal([&serving] { serving.cancel(); }));
+  bool by_signal = false;
+  housekeeping.spawn(stop_on_signal([&serving, &by_signal] {
+    by_signal = true;
+    serving.cancel();
+  }));
   serving.spawn(transport::serve_stdio(keep.server, STDIN_FILENO, STDOUT_FILENO,
-                                       transport::StdioLimits(), limit_the_end));
+                                       transport::StdioLimits(), ending));
   co_await serving.join();
+  // Many clients send a signal soon after they closed our input. The end, which puts kernels on
+  // disk, has its limit; a second signal ends us at once.
+  asio::signal_set ignored(executor);
+  if (!by_signal)
+    for (int signal : {SIGINT, SIGTERM, SIGHUP}) ignored.add(signal);
   housekeeping.cancel();
   co_await housekeeping.join();
-  co_await keep.sessions.shutdown();
+  auto since = std::chrono::duration_cast<milliseconds>(steady_clock::now() - ended);
+  co_await keep.sessions.shutdown(std::max(kFreeze - since, kLeastFreeze));
 }
 
 }  // namespace

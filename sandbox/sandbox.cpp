@@ -38,6 +38,8 @@ awaitable<void> Backend::discard(std::filesystem::path) { co_return; }
 
 void Backend::prepare(SandboxSpec) {}
 
+void Backend::wind_down() {}
+
 awaitable<void> Backend::stop() { co_return; }
 
 }  // namespace sandbox

@@ -104,7 +104,10 @@ class Freeze {
       end_pause();
       tracee.release();  // its memory is copied; the disk may take its time
     }
-    result_.bytes = writer_.commit(metadata_, header_);
+    auto check = [this] {
+      if (request_.given_up && *request_.given_up) refuse("it was given up");
+    };
+    result_.bytes = writer_.commit(metadata_, header_, request_.sync, check);
     if (!request_.keep_running) {
       tracee.kill();
       end_pause();

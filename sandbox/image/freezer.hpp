@@ -24,7 +24,10 @@ struct FreezeRequest {
   // Only once the process waits for something to read from descriptor 3: a kernel between two
   // cells, not one that is just about to be. Refused if it does not within `limit`.
   bool when_waiting = true;
-  bool allow_lost = false;                      // go on without what cannot be carried, and say so
+  bool allow_lost = false;  // go on without what cannot be carried, and say so
+  // Complete means on the disk. False where there is no time for that: whoever reads an image that
+  // a loss of power has spoilt is told so by its checksums.
+  bool sync = true;
   std::uint64_t max_bytes = 64ull << 30;        // of the image; more is refused
   std::chrono::milliseconds limit{30'000};      // for everything
   const std::atomic<bool>* given_up = nullptr;  // refused soon after it was set, if any

@@ -94,7 +94,23 @@ void Writer::put(std::uint64_t offset, const char* bytes, std::uint64_t size) {
   }
 }
 
-std::uint64_t Writer::commit(Metadata& metadata, Header header) {
+// In parts, since fsync(2) cannot be given up half-way.
+void Writer::sync(const std::function<void()>& check) {
+  constexpr std::uint64_t kPart = 8 << 20;
+  constexpr unsigned kWritten =
+      SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+  for (std::uint64_t at = 0; at < end_; at += kPart) {
+    check();
+    int result = sync_file_range(file_.get(), static_cast<off_t>(at), kPart, kWritten);
+    if (result == -1 && (errno == EIO || errno == ENOSPC))  // told once: fsync would not know
+      refuse_errno("cannot write the image " + aside_.string());
+  }
+  check();
+  if (fsync(file_.get()) == -1) refuse_errno("cannot write the image " + aside_.string());
+}
+
+std::uint64_t Writer::commit(Metadata& metadata, Header header, bool sync,
+                             const std::function<void()>& check) {
   std::ranges::sort(extents_, {}, &Extent::offset);
   metadata.extents = extents_;
   std::string bytes = serialize(metadata, header);
@@ -110,14 +126,15 @@ std::uint64_t Writer::commit(Metadata& metadata, Header header) {
   put(end_, bytes.data(), bytes.size());
   put(0, reinterpret_cast<const char*>(&header), sizeof header);
 
+  if (sync) this->sync(check);
   struct stat status {};
-  if (fsync(file_.get()) == -1 || fstat(file_.get(), &status) == -1)
-    refuse_errno("cannot write the image " + aside_.string());
+  if (fstat(file_.get(), &status) == -1) refuse_errno("cannot write the image " + aside_.string());
   // To a name that was never used: replacing a file that is in use would break those who map it,
   // and costs a second on ext4 (auto_da_alloc).
   if (renameat2(AT_FDCWD, aside_.c_str(), AT_FDCWD, image_.c_str(), RENAME_NOREPLACE) == -1)
     refuse_errno("cannot name the image " + image_.string());
   committed_ = true;
+  if (!sync) return written_;
   Handle directory(open(image_.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory) fsync(directory.get());
   return static_cast<std::uint64_t>(status.st_blocks) * 512;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "sandbox/image/metadata.hpp"
@@ -22,10 +23,13 @@ class Writer {
   // Reserves and writes; returns the offset.
   std::uint64_t append(std::string_view bytes);
 
-  // Completes the image: synced, and at its name. Returns the bytes it takes on disk.
-  std::uint64_t commit(Metadata& metadata, Header header);
+  // Completes the image: at its name, and if `sync`, on the disk before. `check` is called
+  // meanwhile and may throw. Returns the bytes it takes on disk.
+  std::uint64_t commit(Metadata& metadata, Header header, bool sync,
+                       const std::function<void()>& check);
 
  private:
+  void sync(const std::function<void()>& check);
   void put(std::uint64_t offset, const char* bytes, std::uint64_t size);
 
   std::filesystem::path image_, aside_;

@@ -31,7 +31,7 @@ std::chrono::nanoseconds now(clockid_t clock) {
 class LocalBackend : public Backend {
  public:
   LocalBackend(asio::any_io_executor executor, asio::thread_pool& pool, BackendOptions options)
-      : setting_{executor, pool, std::move(options), {}},
+      : setting_{executor, pool, std::move(options)},
         spares_(executor, pool, setting_.options,
                 [this](SandboxSpec spec) { return thaw_template(std::move(spec)); }),
         tasks_(executor) {}
@@ -39,6 +39,7 @@ class LocalBackend : public Backend {
   awaitable<std::unique_ptr<Sandbox>> start(SandboxSpec spec) override;
   awaitable<std::unique_ptr<Sandbox>> thaw(fs::path image, SandboxSpec spec, Thaw reason) override;
   void prepare(SandboxSpec spec) override;
+  void wind_down() override;
   awaitable<void> stop() override;
   std::unique_ptr<Files> files(const SandboxSpec& spec) override {
     in_use_.insert(spec.workspace);
@@ -76,14 +77,15 @@ awaitable<std::unique_ptr<Sandbox>> LocalBackend::start(SandboxSpec spec) {
   started_ = true;
   if (!in_use_.contains(spec.workspace)) {
     auto spare = co_await spares_.take(spec);
-    if (spare && setting_.options.refill_spares) tasks_.spawn(spares_.fill(spec));
+    bool refill = setting_.options.refill_spares && !setting_.ending;
+    if (spare && refill) tasks_.spawn(spares_.fill(spec));
     if (spare) co_return std::move(spare);
   }
   std::string because;
   auto thawed = co_await from_template(spec, because);
   if (thawed) co_return std::move(thawed);
   auto sandbox = co_await cold(spec, std::move(because));
-  bool can_have_one = setting_.options.images && never_from_image(spec).empty();
+  bool can_have_one = setting_.options.images && !setting_.ending && never_from_image(spec).empty();
   if (can_have_one && baked_.insert(spec.python.python).second)
     tasks_.spawn(bake_quietly(std::move(spec)));
   co_return std::move(sandbox);
@@ -155,8 +157,9 @@ awaitable<void> LocalBackend::bake_quietly(SandboxSpec spec) {
     if (image.empty()) co_return;
     spdlog::info("made the image that sessions start from: {}", image.string());
     if (setting_.options.refill_spares) co_await spares_.fill(spec);
-  } catch (const boost::system::system_error&) {  // stop()
+  } catch (const boost::system::system_error&) {  // wind_down(), stop()
   } catch (const std::exception& failure) {
+    if (setting_.ending) co_return;  // the next server makes it
     spdlog::warn("no image could be made of {}, sessions start cold: {}", spec.python.name,
                  failure.what());
   }
@@ -236,14 +239,20 @@ awaitable<std::unique_ptr<Sandbox>> LocalBackend::thaw(fs::path image, SandboxSp
 
 void LocalBackend::prepare(SandboxSpec spec) {
   const BackendOptions& options = setting_.options;
-  if (!options.images || options.spares == 0 || (started_ && !options.refill_spares)) return;
+  bool wanted = options.images && options.spares > 0 && !setting_.ending;
+  if (!wanted || (started_ && !options.refill_spares)) return;
   if (!std::exchange(expiring_, true)) tasks_.spawn(spares_.expire());
   tasks_.spawn(spares_.fill(std::move(spec)));
 }
 
+void LocalBackend::wind_down() {
+  setting_.ending = true;
+  tasks_.cancel();
+}
+
 awaitable<void> LocalBackend::stop() {
   co_await asio::this_coro::throw_if_cancelled(false);
-  tasks_.cancel();
+  wind_down();
   co_await tasks_.join();
   co_await spares_.close();
 }

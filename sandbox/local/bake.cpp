@@ -57,6 +57,10 @@ class Unfinished {
   fs::path path_;
 };
 
+void check(const Setting& setting) {
+  if (setting.ending) throw FreezeError("it was given up, since the server ends");
+}
+
 // Starts a kernel that warms itself up, and takes its image.
 awaitable<void> take(Setting& setting, SandboxSpec spec, fs::path package, fs::path image) {
   Cold how;
@@ -69,9 +73,10 @@ awaitable<void> take(Setting& setting, SandboxSpec spec, fs::path package, fs::p
     auto freeze = [&] {
       image::FreezeRequest request;
       request.keep_running = false;
+      request.given_up = &setting.ending;
       return image::freeze(kernel, image, request);
     };
-    co_await async::on_pool(setting.freezing.pool(), freeze);
+    co_await async::on_pool(setting.baking.pool(), freeze);
   } catch (...) {
     failure = std::current_exception();
   }
@@ -83,13 +88,15 @@ awaitable<void> try_and_train(Setting& setting, LocalSandbox& sandbox, fs::path 
   for (int cell = 0; cell < kTypicalCells; ++cell) {
     Execution execution(setting.executor, "bake", kTypicalCell);
     execution.timeout = setting.options.start_limit;
+    check(setting);
     co_await sandbox.run(execution);
     if (execution.status != Execution::Status::ok)
       throw FreezeError("a kernel thawed from the new image does not compute: " + execution.cause);
   }
   pid_t kernel = sandbox.process().program();
   auto train = [&] { image::train(kernel, image); };
-  co_await async::on_pool(setting.freezing.pool(), train);
+  check(setting);
+  co_await async::on_pool(setting.baking.pool(), train);
 }
 
 awaitable<void> finish(Setting& setting, SandboxSpec spec, fs::path package, fs::path image) {
@@ -126,7 +133,9 @@ awaitable<fs::path> bake_in(Setting& setting, Template python) {
   spec.workspace = scratch.path();
   Unfinished unfinished(place.aside);
   try {
+    check(setting);
     co_await take(setting, spec, package, place.aside);
+    check(setting);
     co_await finish(setting, spec, package, place.aside);
   } catch (const NotReady& problem) {
     throw FreezeError(with_remedy(problem.what(), spec));
@@ -139,7 +148,7 @@ awaitable<fs::path> bake_in(Setting& setting, Template python) {
 
 awaitable<fs::path> bake(asio::any_io_executor executor, asio::thread_pool& pool,
                          BackendOptions options, Template python) {
-  Setting setting{executor, pool, std::move(options), {}};
+  Setting setting{executor, pool, std::move(options)};
   fs::path image = co_await bake_in(setting, std::move(python));
   if (image.empty())
     throw FreezeError("another pykeep is making the image of this template right now");

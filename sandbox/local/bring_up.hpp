@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/json.hpp>
@@ -21,7 +22,10 @@ struct Setting {
   boost::asio::any_io_executor executor;
   boost::asio::thread_pool& pool;
   BackendOptions options;
-  FreezeThread freezing;
+  FreezeThread freezing = {};
+  FreezeThread baking =
+      {};  // of images for sessions to come: those that are there do not wait for them
+  std::atomic<bool> ending = false;  // no image is to be baked any more
 };
 
 // The sandbox is there and its kernel did not answer; it was ended again. What the kernel said.

@@ -15,6 +15,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// A server that ends has no time for the disk: FreezeOptions::limit.
+constexpr std::chrono::seconds kTimeToSync{2};
+
 // `aside` is complete afterwards, or gone.
 FreezeReport write_image(pid_t kernel, const fs::path& aside, const Origin& origin,
                          const FreezeOptions& options, Clock::time_point deadline) try {
@@ -30,7 +33,8 @@ FreezeReport write_image(pid_t kernel, const fs::path& aside, const Origin& orig
   request.allow_lost = options.allow_lost;
   request.limit = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
   request.given_up = options.given_up.get();
-  write_record(aside, origin.record);
+  request.sync = options.limit >= kTimeToSync;
+  write_record(aside, origin.record, request.sync);
   image::Frozen frozen = image::freeze(kernel, memory_of(aside), request);
   return {frozen.bytes, frozen.pause, std::move(frozen.lost)};
 } catch (const fs::filesystem_error& failure) {

@@ -32,11 +32,11 @@ constexpr int kVersion = 1;
 
 }  // namespace
 
-void write_record(const fs::path& image, const ImageRecord& record) {
+void write_record(const fs::path& image, const ImageRecord& record, bool sync) {
   std::string text = json::serialize(schemas::encode(record)) + "\n";
   Fd file(open((image / kImageRecord).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-      fsync(file.get()) == -1)
+      (sync && fsync(file.get()) == -1))
     cannot_write(image / kImageRecord);
 }
 

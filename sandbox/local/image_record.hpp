@@ -28,8 +28,8 @@ inline std::filesystem::path memory_of(const std::filesystem::path& image) {
 }
 inline std::filesystem::path base_of(const std::filesystem::path& image) { return image / "base"; }
 
-// Throws FreezeError.
-void write_record(const std::filesystem::path& image, const ImageRecord& record);
+// `sync`: it is on the disk afterwards. Throws FreezeError.
+void write_record(const std::filesystem::path& image, const ImageRecord& record, bool sync);
 // Throws ThawError: it is not there, damaged, or written by a newer version.
 ImageRecord read_record(const std::filesystem::path& image);
 
