@@ -76,11 +76,37 @@ Layer template_image(const sandbox::Sandbox& sandbox) {
   return layer;
 }
 
+// What models take for granted. Missing, each use of it costs them a round.
+async::awaitable<Layer> check_packages(sandbox::Sandbox& sandbox,
+                                       std::chrono::milliseconds limit) {
+  constexpr const char* kMissing =
+      "import importlib.util as u\n"
+      "raise LookupError(', '.join(n for n in ('numpy', 'pandas', 'matplotlib') if not "
+      "u.find_spec(n)))";
+  Layer layer = optional_layer("packages");
+  auto executor = co_await boost::asio::this_coro::executor;
+  sandbox::Execution execution(executor, "doctor", kMissing);
+  execution.timeout = limit;
+  co_await sandbox.run(execution);
+  const sandbox::PythonError* said = nullptr;
+  if (!execution.outputs.empty())
+    said = std::get_if<sandbox::PythonError>(&execution.outputs.back().what);
+  bool known = said && said->name == "LookupError";
+  if (known && said->value.empty()) {
+    layer.state = State::achieved;
+    layer.detail = "numpy, pandas, matplotlib";
+    co_return layer;
+  }
+  layer.detail = known ? "not there: " + said->value : "cannot be told: " + execution.cause;
+  layer.remedy = "pykeep template build";
+  co_return layer;
+}
+
 // The last layers: a kernel really comes up and computes, and can be frozen.
 async::awaitable<std::vector<Layer>> check_kernel(Keep& keep, const Options& options) {
   std::vector<Layer> layers(1);
   Layer& layer = layers.front();
-  std::vector<Layer> of_images;
+  std::vector<Layer> further;
   layer.name = "kernel";
   bool elsewhere = keep.backend.capabilities().files_in_sandbox;
   sandbox::SandboxSpec spec;
@@ -101,12 +127,16 @@ async::awaitable<std::vector<Layer>> check_kernel(Keep& keep, const Options& opt
     auto sandbox = co_await keep.backend.start(spec);
     layer.state = State::achieved;
     layer.detail = sandbox->description() + ", template " + spec.python.name;
+    if (!elsewhere) {
+      Layer packages = co_await check_packages(*sandbox, options.start_limit);
+      further.push_back(std::move(packages));
+    }
     // Elsewhere they cost money and stay for days; what is true of them is known.
     if (!options.no_images && !elsewhere) {
-      of_images.push_back(template_image(*sandbox));
+      further.push_back(template_image(*sandbox));
       Layer images = co_await check_images(keep, *sandbox, spec, scratch);
-      of_images.push_back(std::move(images));
-      of_images.push_back(
+      further.push_back(std::move(images));
+      further.push_back(
           sandbox::local::huge_pages("/sys/kernel/mm/transparent_hugepage/enabled"));
     }
     co_await sandbox->close();
@@ -115,7 +145,7 @@ async::awaitable<std::vector<Layer>> check_kernel(Keep& keep, const Options& opt
     if (!elsewhere) layer.remedy = "pykeep template build";
   }
   std::filesystem::remove_all(scratch, failed);
-  layers.insert(layers.end(), of_images.begin(), of_images.end());
+  layers.insert(layers.end(), further.begin(), further.end());
   co_return layers;
 }
 

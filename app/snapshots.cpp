@@ -35,9 +35,9 @@ std::string named(const std::string& id, const std::string& name) {
   return name.empty() ? id : id + " \"" + name + "\"";
 }
 
-int unknown(const Options& options) {
-  std::fprintf(stderr, "pykeep: there is no %s below %s\n", options.stored_id.c_str(),
-               store_root(options).c_str());
+int unknown(const char* what, const Options& options) {
+  std::fprintf(stderr, "pykeep: there is no %s named %s; `pykeep %ss list` shows them\n", what,
+               options.stored_id.c_str(), what);
   return 1;
 }
 
@@ -76,7 +76,7 @@ int snapshots_list(const Options& options) {
 
 int snapshots_show(const Options& options) {
   auto record = find(options);
-  if (!record) return unknown(options);
+  if (!record) return unknown("snapshot", options);
   std::printf("id: %s\nname: %s\nprincipal: %s\nmade: %s\nsession: %s\nexecution: %d\n",
               record->id.c_str(), record->name.c_str(), record->principal.c_str(),
               time_text(record->created).c_str(), record->session.c_str(), record->execution);
@@ -89,7 +89,7 @@ int snapshots_show(const Options& options) {
 
 int snapshots_delete(const Options& options) {
   auto record = find(options);
-  if (!record) return unknown(options);
+  if (!record) return unknown("snapshot", options);
   std::string problem;
   run_to_end(options, [&](Keep& keep) { return remove(keep, *record, problem); });
   if (problem.empty()) return 0;
@@ -120,7 +120,7 @@ int sessions_close(const Options& options) {
     store.remove(*found.lease);
     return 0;
   }
-  return unknown(options);
+  return unknown("session", options);
 }
 
 // Also of a session that a server runs: its history can be read at any time.
@@ -130,7 +130,7 @@ int sessions_export(const Options& options) {
   for (const auto& record : store.list(std::nullopt))
     if (record.id == options.stored_id || record.name == options.stored_id)
       found.push_back(record.id);
-  if (found.empty()) return unknown(options);
+  if (found.empty()) return unknown("session", options);
   if (found.size() > 1) {
     std::fprintf(stderr, "pykeep: several sessions are called that; name one by its handle:\n");
     for (const std::string& id : found) std::fprintf(stderr, "  %s\n", id.c_str());

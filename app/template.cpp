@@ -51,6 +51,8 @@ std::string run_program(const std::vector<std::string>& command) {
   process::child child(process::exe = command.front(), process::args = arguments,
                        process::std_in<process::null, process::std_out> out);
   for (std::string line; std::getline(out, line);) {
+    // pip's, of each package that the lockfile has for other systems.
+    if (line.starts_with("Ignoring ") && line.find(": markers ") != line.npos) continue;
     if (!last.empty()) std::fprintf(stderr, "%s\n", last.c_str());
     last = line;
   }

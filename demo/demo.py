@@ -9,6 +9,7 @@ import base64
 import json
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -97,8 +98,12 @@ class Client:
         sys.exit("demo: the server ended")
 
     def close(self):
+        """Returns the server's exit status, in words unless it is 0."""
         self.process.stdin.close()
-        return self.process.wait(5)
+        status = self.process.wait(5)
+        if status == 0:
+            return 0
+        return f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
 
 
 def show(blocks, charts):
@@ -166,6 +171,13 @@ def main():
     client.request("tools/call", {"name": "close_session", "arguments": {"session": session}})
     statuses.append(client.close())
     kept = again.endswith("6930") and "variables are kept" in again
+    gone = re.search(r"the last one (.*)\. Variables from before are gone", again)
+    reason = gone.group(1) if gone else "the result does not say why"
+    # Where images are not possible (`pykeep doctor` says why) the result has to say so.
+    no_images = "no variables" in again and "images do not work here" in reason
+    failures = [status for status in statuses if status != 0]
+    ended = f" (one: {', '.join(failures)})" if failures else ""
+    lost = "" if kept else f": no, the last kernel {reason}"
     checks = {
         "the 30th Fibonacci number is 832040": "832040" in demo.texts[0],
         "two charts came back as PNG images": len(demo.charts) == 2
@@ -173,12 +185,8 @@ def main():
         "the DataFrame was shown": "revenue" in demo.texts[4] and "1350" in demo.texts[4],
         "the mistake came back as a traceback": demo.failed[5] and "KeyError: 'amount'" in demo.texts[5],
         "nothing else failed": demo.failed.count(True) == 1,
-        "the servers ended with their clients": statuses == [0, 0],
-        # Where images are not possible (`pykeep doctor` says why) the result has to say so.
-        "variables are there after a restart"
-        if kept
-        else "no images here: the result says what is gone": kept
-        or ("no variables" in again and "Variables from before are gone" in again),
+        "the servers ended with their clients, with status 0" + ended: not ended,
+        "variables are there after a restart" + lost: kept or no_images,
     }
     print()
     for what, holds in checks.items():
