@@ -57,7 +57,9 @@ awaitable<std::shared_ptr<Client>> House::connect() {
 }
 
 awaitable<SessionVm> House::record_of(const SandboxSpec& spec) {
-  auto read = [directory = spec.directory] { return read_session_vm(directory); };
+  auto read = [directory = spec.directory] {
+    return read_session_vm(directory).value_or(SessionVm());
+  };
   co_return co_await async::on_pool(pool, std::move(read));
 }
 
@@ -156,7 +158,9 @@ awaitable<void> House::reap() {
   }
 }
 
-// In this order: a microVM's name is in its session's record, or its tag is, before it exists.
+// In this order: a microVM's name is in its session's record, or its tag is, before it exists. One
+// whose record cannot be read may be somebody's, and is left: it expires by itself if it is
+// nobody's.
 awaitable<void> House::reap_once() {
   auto all = co_await client_->list();
   std::vector<std::string> orphans;
@@ -165,10 +169,11 @@ awaitable<void> House::reap_once() {
       if (of(each.metadata, kOwner) != owner_) continue;
       std::string session = of(each.metadata, kSession);
       bool is_name = !session.empty() && session.find('/') == session.npos && session[0] != '.';
-      SessionVm record;
+      std::optional<SessionVm> record = SessionVm();
       if (is_name) record = read_session_vm(options.root / "sessions" / session);
-      bool named = record.vm && record.vm->id == each.id;
-      bool tagged = record.tag && *record.tag == of(each.metadata, kTag);
+      if (!record) continue;
+      bool named = record->vm && record->vm->id == each.id;
+      bool tagged = record->tag && *record->tag == of(each.metadata, kTag);
       if (!named && !tagged) orphans.push_back(each.id);
     }
     return true;

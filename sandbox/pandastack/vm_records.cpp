@@ -45,9 +45,13 @@ BOOST_DESCRIBE_STRUCT(Owner, (), (version, id))
 
 }  // namespace
 
-SessionVm read_session_vm(const fs::path& directory) {
-  if (directory.empty()) return {};
-  return read<SessionVm>(directory / kSessionVm).value_or(SessionVm());
+std::optional<SessionVm> read_session_vm(const fs::path& directory) {
+  if (directory.empty()) return SessionVm();
+  if (auto record = read<SessionVm>(directory / kSessionVm)) return record;
+  std::error_code failed;
+  auto status = fs::symlink_status(directory / kSessionVm, failed);
+  if (status.type() == fs::file_type::not_found) return SessionVm();
+  return std::nullopt;
 }
 
 void write_session_vm(const fs::path& directory, const SessionVm& record) {

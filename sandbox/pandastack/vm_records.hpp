@@ -36,8 +36,8 @@ struct Image {
   Vm vm;  // the source
 };
 
-// An empty one if there is none, or it is not readable as one of ours.
-SessionVm read_session_vm(const std::filesystem::path& directory);
+// An empty one if there is none; nullopt if there is one that cannot be read now, or not as ours.
+std::optional<SessionVm> read_session_vm(const std::filesystem::path& directory);
 // Throws StoreError. An empty directory: nothing is kept.
 void write_session_vm(const std::filesystem::path& directory, const SessionVm& record);
 

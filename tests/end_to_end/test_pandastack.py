@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import subprocess
+import time
 
 import pytest
 from conftest import program, until
@@ -229,6 +230,18 @@ def test_a_crash_is_reaped_by_the_next_server(start, fake, environment):
     after = start()
     value(after, "1")
     until(lambda: len(fake.sandboxes()) == 1)
+
+
+def test_a_record_that_cannot_be_read_costs_nobody_a_microvm(start, fake, environment):
+    client = start()
+    value(client, "x = 1", session=handle_of(client.call_tool("create_session", {})))
+    kill(client)
+    (record,) = pathlib.Path(environment["PYKEEP_STATE_DIR"]).glob("pandastack/sessions/*/sandbox.json")
+    record.write_text("{")
+    after = start()
+    value(after, "1")
+    time.sleep(1)  # for the look that a server has at its first session
+    assert len(fake.sandboxes()) == 2
 
 
 def test_doctor_looks_at_the_key_and_a_real_kernel(fake, environment):
