@@ -77,8 +77,7 @@ Layer template_image(const sandbox::Sandbox& sandbox) {
 }
 
 // What models take for granted. Missing, each use of it costs them a round.
-async::awaitable<Layer> check_packages(sandbox::Sandbox& sandbox,
-                                       std::chrono::milliseconds limit) {
+async::awaitable<Layer> check_packages(sandbox::Sandbox& sandbox, std::chrono::milliseconds limit) {
   constexpr const char* kMissing =
       "import importlib.util as u\n"
       "raise LookupError(', '.join(n for n in ('numpy', 'pandas', 'matplotlib') if not "
@@ -136,8 +135,7 @@ async::awaitable<std::vector<Layer>> check_kernel(Keep& keep, const Options& opt
       further.push_back(template_image(*sandbox));
       Layer images = co_await check_images(keep, *sandbox, spec, scratch);
       further.push_back(std::move(images));
-      further.push_back(
-          sandbox::local::huge_pages("/sys/kernel/mm/transparent_hugepage/enabled"));
+      further.push_back(sandbox::local::huge_pages("/sys/kernel/mm/transparent_hugepage/enabled"));
     }
     co_await sandbox->close();
   } catch (const sandbox::StartError& refused) {

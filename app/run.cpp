@@ -112,6 +112,12 @@ int exit_code(const Execution& execution) {
   }
 }
 
+bool misses_module(const Execution& execution) {
+  if (execution.outputs.empty()) return false;
+  const auto* error = std::get_if<sandbox::PythonError>(&execution.outputs.back().what);
+  return error && error->name == "ModuleNotFoundError";
+}
+
 async::awaitable<void> run_code(Keep& keep, const Options& options, int& code) {
   tools::Sessions::Wish wish;
   auto session = co_await keep.sessions.create(kPrincipal, wish);
@@ -130,6 +136,11 @@ async::awaitable<void> run_code(Keep& keep, const Options& options, int& code) {
   for (const std::string& note : execution.notes) std::fprintf(stderr, "[%s]\n", note.c_str());
   if (!execution.cause.empty())
     std::fprintf(stderr, "pykeep: %s\n", tools::plain_text(execution.cause).c_str());
+  if (session->record().python == "system" && misses_module(execution))
+    std::fprintf(
+        stderr,
+        "pykeep: this is the system's Python and what it has; `pykeep template build` makes "
+        "an environment with the usual packages\n");
   code = exit_code(execution);
   co_await keep.sessions.close(kPrincipal, session->handle());
 }
