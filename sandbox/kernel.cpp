@@ -64,6 +64,7 @@ awaitable<void> Kernel::Impl::ready(milliseconds limit) {
 
 awaitable<void> Kernel::Impl::resumed(json::object how, milliseconds limit) {
   how["op"] = "resumed";
+  if (phase_ == Phase::ready) phase_ = Phase::starting;
   co_await send(std::move(how));  // if it is gone already, it is known below
   co_await ready(limit);
 }

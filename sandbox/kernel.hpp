@@ -41,7 +41,8 @@ class Kernel {
   // reason and the end of its stderr when it died or did not come up.
   awaitable<void> ready(std::chrono::milliseconds limit);
 
-  // The same for a kernel that was thawed: tells it so first (docs/kernel-link.md, "resumed").
+  // The same for a kernel that was thawed, or that stands ready: tells it so first
+  // (docs/kernel-link.md, "resumed").
   awaitable<void> resumed(boost::json::object how, std::chrono::milliseconds limit);
 
   // Runs execution.code to its end and leaves the result in `execution`; returns when it has

@@ -129,6 +129,16 @@ def test_snapshot_kill_everything_restore_and_fork(start, fake):
     assert lost.is_error and "Variables and files from before are gone" in lost.text, lost.text
 
 
+def test_a_session_that_has_run_nothing_comes_back_from_a_snapshot(start):
+    client = start()
+    handle = handle_of(client.call_tool("create_session", {}))
+    assert not client.call_tool("snapshot", {"session": handle, "name": "empty"}).is_error
+    assert "5" in value(client, "x = 5; x", session=handle)
+    restored = client.call_tool("restore_snapshot", {"snapshot": "empty"})
+    assert not restored.is_error, restored.text
+    assert "False" in value(client, "'x' in globals()", session=handle_of(restored))
+
+
 def test_closing_a_session_deletes_its_sandbox_but_not_its_snapshots(start, fake):
     client = start()
     handle = handle_of(client.call_tool("create_session", {}))
