@@ -218,11 +218,12 @@ awaitable<std::optional<RelayState>> Guest::mend() {
   } catch (const Error& failed) {
     failure.emplace(failed);
   }
-  if (failure->status == 409) co_await client_->wake(vm_.id);
-  if (failure->status == 404 || failure->status == 503) {  // of one that has failed it is 503
+  bool stands = failure->status == 409;  // it sleeps, or has failed
+  if (stands || failure->status == 404) {
     auto info = co_await look();
     if (!info) co_return std::nullopt;
   }
+  if (stands) co_await client_->wake(vm_.id);
   throw std::move(*failure);
 }
 
