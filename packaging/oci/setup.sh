@@ -17,6 +17,7 @@ apt-get install -y -qq --no-install-recommends "$deb" fonts-wqy-microhei fonts-s
 # first session starts: that takes a sandbox, and images are built where none can be had.
 pykeep --state-dir /opt/pykeep --no-images template build "$@"
 rm -rf /opt/pykeep/kernel /root/.cache
+chmod 755 /opt/pykeep # made for one user alone, as state directories are; the service's is to read it
 
 useradd --system --uid 842 --home-dir /var/lib/pykeep --shell /usr/sbin/nologin pykeep
 install -d -m 700 -o pykeep -g pykeep /var/lib/pykeep
