@@ -20,7 +20,8 @@ std::uint64_t append_history(const std::filesystem::path& file, std::string line
 std::vector<std::string> read_history(const std::filesystem::path& file);
 
 // Replaces all of it, and returns the size.
-std::uint64_t write_history(const std::filesystem::path& file, const std::vector<std::string>& lines);
+std::uint64_t write_history(const std::filesystem::path& file,
+                            const std::vector<std::string>& lines);
 
 // Makes `to` what `from` is (no file if there is none) and returns the size.
 std::uint64_t copy_history(const std::filesystem::path& from, const std::filesystem::path& to);

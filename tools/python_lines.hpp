@@ -18,7 +18,8 @@ struct PythonLine {
 std::vector<PythonLine> python_lines(std::string_view source);
 
 // Whether a cell needs IPython: magics, `!commands`, `help?`, automagic (`pip install x`), `await`
-// outside a function, prompts (`>>> x`) and an indentation that were copied with it. For a text that the scan above misreads, either answer.
+// outside a function, prompts (`>>> x`) and an indentation that were copied with it. For a text
+// that the scan above misreads, either answer.
 bool needs_ipython(const std::vector<PythonLine>& lines);
 
 }  // namespace tools

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kPart = kMaxUpload;
 constexpr std::size_t kReadPart = 4 << 20;  // of one command's answer, before base64
 constexpr std::uint64_t kReadCap = 8 << 20;
-constexpr std::uint64_t kListCap = 8 << 20;  // parsed on the event loop
+constexpr std::uint64_t kListCap = 8 << 20;          // parsed on the event loop
 constexpr const char* kOwn = "/workspace/.pykeep/";  // workspace.py
 constexpr std::size_t kMaxVersion = 100;
 

@@ -177,7 +177,7 @@ def test_the_history_outlives_the_server(images, start, environment, tmp_path): 
     file = tmp_path / "all.py"
     pykeep(session, "--format", "py", "-o", str(file), env=environment)
     assert file.read_text() == export(third, session, "script.py")["text"]
-    assert "there is no nobody" in pykeep("nobody", env=environment, code=1).stderr
+    assert "no session named nobody" in pykeep("nobody", env=environment, code=1).stderr
     missing = pykeep("kept", "-o", str(tmp_path / "no" / "where"), env=environment, code=1)
     assert "cannot write" in missing.stderr
 

@@ -33,8 +33,8 @@ def shell_scripts() -> list[str]:
 def clang_tidy(build: str, units: list[str]) -> bool:
     root = re.escape(os.getcwd())
     command = ["run-clang-tidy-19", "-quiet", "-p", build, *(f"^{root}/{re.escape(name)}$" for name in units)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    progress = re.compile(r"\[|Running clang-tidy|\d+ warnings? generated")
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    progress = re.compile(r"\[|Running clang-tidy|\d+ warnings? generated|$")
     lines = [line for line in done.stdout.splitlines() if not progress.match(line)]
     print("\n".join(lines), end="\n" if lines else "")
     return done.returncode == 0
