@@ -18,11 +18,11 @@ constexpr std::size_t kMaxSource = 1 << 20;
 constexpr std::size_t kNote = 200;      // the most that fit() adds to a cell
 constexpr std::size_t kJsonDepth = 32;  // of a display; deeper it stays text
 
-json::object stream(const char* name, std::string text) {
+json::object stream(const char* name, std::string_view text) {
   json::object output;
   output["output_type"] = "stream";
   output["name"] = name;
-  output["text"] = std::move(text);
+  output["text"] = text;
   return output;
 }
 
@@ -40,11 +40,11 @@ std::string as_written(std::string_view bytes) {
 
 json::object note(const std::string& text) { return stream("stderr", "[" + text + "]\n"); }
 
-json::object markdown(std::string text) {
+json::object markdown(std::string_view text) {
   json::object cell;
   cell["cell_type"] = "markdown";
   cell["metadata"] = json::object();
-  cell["source"] = std::move(text);
+  cell["source"] = text;
   return cell;
 }
 
