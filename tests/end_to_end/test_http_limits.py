@@ -63,7 +63,10 @@ def initialize(server):
 
 
 def is_well(server):
-    return server.request("GET", "/healthz", timeout=10)[0] == 200
+    try:
+        return server.request("GET", "/healthz", timeout=10)[0] == 200
+    except OSError as gone:
+        pytest.fail(f"{gone}; its status: {server.process.poll()}\n{server.stderr}")
 
 
 # ---- who may talk to it ----
