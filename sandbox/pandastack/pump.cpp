@@ -170,7 +170,8 @@ bool Pump::take(std::variant<Frame, Violation> item) {
       return false;
     }
     if (record.why == "done") wanted_ = false;
-    if (record.why == "done") inbox.end_cell();
+    // With a frame still to be sent it is the end of what was before: `ready`, or the last cell.
+    if (record.why == "done" && frames_.empty()) inbox.end_cell();
   } catch (const schemas::DecodeError& malformed) {
     inbox.violation(std::string("something else than records: ") + malformed.what());
   }
