@@ -41,7 +41,7 @@ async def chart(call):
         print("skipped: the chart: the Python environment has no matplotlib")
         return
     images = [block for block in result.content if block.type == "image"]
-    assert len(images) == 1
+    assert len(images) == 1, text(result)
     width, height = size_of_png(base64.b64decode(images[0].data, validate=True))
     assert width > 200 and height > 150
 
