@@ -4,34 +4,15 @@
 
 #include <fstream>
 
+#include "tests/tools/call_words.hpp"
 #include "tests/tools/fake_backend.hpp"
 #include "tools/sessions.hpp"
 
 namespace json = boost::json;
 using namespace std::chrono_literals;
+using fake::code, fake::contains, fake::session_of, fake::with_session;
 
 namespace {
-
-json::object code(std::string text) {
-  json::object arguments;
-  arguments["code"] = std::move(text);
-  return arguments;
-}
-
-json::object with_session(json::object arguments, const std::string& handle) {
-  arguments["session"] = handle;
-  return arguments;
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-// The handle of the session a result came from.
-std::string session_of(const mcp::CallToolResult& result) {
-  const json::object& execution = result._meta->at("io.pykeep/execution").as_object();
-  return std::string(execution.at("session").as_string());
-}
 
 // As another process does, with a session named "work".
 sandbox::SessionLease hold(sandbox::SessionStore& store) {
