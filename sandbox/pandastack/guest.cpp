@@ -198,7 +198,10 @@ awaitable<std::string> Guest::script(std::string name, json::object argument, st
   std::string command =
       limited(kScriptLimit, "python3 -I " + shell_word(vm_.package + "/scripts/" + name) + " " +
                                 shell_word(json::serialize(argument)));
-  ExecResult result = co_await client_->exec(vm_.id, std::move(command), kScriptLimit + 5s, cap);
+  std::function<awaitable<ExecResult>()> run = [&] {
+    return client_->exec(vm_.id, command, kScriptLimit + 5s, cap);
+  };
+  ExecResult result = co_await persist(run, is_passing_soon);
   if (result.exit_code != 0) throw failed(name, result);
   co_return std::move(result.standard_output);
 }

@@ -35,7 +35,8 @@ class Guest final : public Route {
   awaitable<void> install();
   // `start` alone: what runs is left alone. Throws as set_up().
   awaitable<RelayState> start();
-  // One of the guest's scripts (guest/) with one argument, JSON: what it printed. Throws Error.
+  // One of the guest's scripts (guest/) with one argument, JSON: what it printed. It may come to be
+  // run more than once. Throws Error.
   awaitable<std::string> script(std::string name, boost::json::object argument,
                                 std::uint64_t cap = 1 << 20);
 

@@ -125,6 +125,8 @@ class Writer final : public FileWriter {
     json::array names;
     for (const std::string& part : parts_) names.emplace_back(part);
     given["parts"] = std::move(names);
+    given["part_size"] = kPart;
+    given["size"] = size_;
     auto answer = co_await perform(guest_, "finish", path_, std::move(given));
     parts_.clear();
     co_return info_of(answer, path_);
@@ -135,6 +137,7 @@ class Writer final : public FileWriter {
     std::string part = "part-" + random_hex(8);
     parts_.push_back(part);  // also when it fails: some of it may be there
     std::string content = std::exchange(waiting_, std::string());
+    size_ += content.size();
     try {
       co_await guest_->client().put_file(guest_->vm().id, kOwn + part, std::move(content));
     } catch (const Error& failure) {
@@ -157,6 +160,7 @@ class Writer final : public FileWriter {
   std::shared_ptr<Guest> guest_;
   std::string path_, waiting_;
   std::vector<std::string> parts_;
+  std::uint64_t size_ = 0;  // of all parts
 };
 
 class Reader final : public FileReader {

@@ -11,10 +11,16 @@ namespace sandbox::pandastack {
 // Whether it may go better the next time: the network, or a server that had a bad moment.
 inline bool is_passing(const Error& failure) {
   bool by_server = failure.status >= 500 && failure.status != 501 && failure.status != 507;
-  return failure.failure != Failure::closed && (failure.status == 0 || by_server);
+  bool as_before = failure.failure == Failure::closed || failure.failure == Failure::too_large;
+  return !as_before && (failure.status == 0 || by_server);
 }
 
-// The same of a sandbox that was just made: not everything there knows it at once.
+// The same, where the next time must not take long.
+inline bool is_passing_soon(const Error& failure) {
+  return failure.failure != Failure::deadline && is_passing(failure);
+}
+
+// is_passing() of a sandbox that was just made: not everything there knows it at once.
 inline bool is_passing_at_first(const Error& failure) {
   return failure.status == 404 || is_passing(failure);
 }

@@ -47,6 +47,10 @@ class Fake:
     def requests(self):
         return sum(self.counters()["requests"].values())
 
+    def strikes(self, switch):
+        """How often a switch has struck."""
+        return self.counters()["faults"].get(switch, 0)
+
     def faults(self):
         return sum(self.counters()["faults"].values())
 

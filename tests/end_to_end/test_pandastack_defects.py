@@ -116,6 +116,9 @@ TABLE = [
     ("file", "slow_upload", 400_000, WORKS),
     ("file", "cut_upload_bytes", 1000, "What was at this path before is still there"),
     ("file", "cut_answer_bytes", times(1, EXEC, value=10), WORKS),
+    ("file", "drop_after", times(1, EXEC), WORKS),
+    ("file", "duplicated_exec", 4, WORKS),
+    ("file", "unreachable_after", times(1, EXEC), WORKS),
     ("snapshot", "no_postgres", True, WORKS),
     ("snapshot", "object_store", True, WORKS),
     ("snapshot", "cascade_delete", False, WORKS),
@@ -123,6 +126,15 @@ TABLE = [
     ("snapshot", "unavailable_503", times(1, SNAPSHOTS), "try again in 5 s. No snapshot was made"),
     ("snapshot", "panic", times(1, SNAPSHOTS), "HTTP 500"),
 ]
+
+
+def names_in(part):
+    """Of the stand-in's switches."""
+    source = (FAKE / "defects.py").read_text()
+    return re.findall(r'^    "(\w+)"', re.search(rf"^{part} = \{{\n(.*?)^\}}", source, re.M | re.S)[1], re.M)
+
+
+LASTING = names_in("LASTING")
 ELSEWHERE = {
     "no_proxy": "test_pandastack.py: test_without_a_proxy_requests_go_by_exec",
     "no_compute": "below",
@@ -151,10 +163,11 @@ def scenes(fake, tmp_path_factory):
 def test_a_switch(fake, scenes, deed, switch, value, says):
     fake.defects()
     scene = scenes("exec" if deed.endswith("by exec") else "proxy")
-    before = len(fake.sandboxes())
+    before, strikes = len(fake.sandboxes()), fake.strikes(switch)
     fake.defects(**{switch: value})
     result = getattr(scene, deed.split()[0])()
     fake.defects()
+    assert switch in LASTING or fake.strikes(switch) > strikes, "it did not come to it"
     if says is WORKS:
         assert not result.is_error, result.text
     else:
@@ -165,15 +178,10 @@ def test_a_switch(fake, scenes, deed, switch, value, says):
     assert len(fake.sandboxes()) <= before
 
 
-def test_every_switch_is_in_the_table(fake):
-    defects = (FAKE / "defects.py").read_text()
-    names = {name for part in ("LASTING", "COUNTED", "THRESHOLDS") for name in names_in(defects, part)}
+def test_every_switch_is_in_the_table():
+    names = set(LASTING) | set(names_in("COUNTED")) | set(names_in("THRESHOLDS"))
     assert len(names) > 30
     assert names == {row[1] for row in TABLE} | set(ELSEWHERE)
-
-
-def names_in(source, part):
-    return re.findall(r'^    "(\w+)"', re.search(rf"^{part} = \{{\n(.*?)^\}}", source, re.M | re.S)[1], re.M)
 
 
 def test_a_session_waits_for_capacity(fake, scenes):

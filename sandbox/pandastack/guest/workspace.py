@@ -4,12 +4,16 @@
 
 prints one line of JSON: {"error": ERRNO}, or what the operation has to say. Paths are relative to the
 workspace; no symbolic link in them is followed.
+
+Whoever asks may not learn what became of it, and ask again; PandaStack may run a command twice, also at once. So
+each operation may be done again: it does, or says, the same.
 """
 
 import base64
 import collections
 import contextlib
 import errno
+import fcntl
 import json
 import os
 import stat
@@ -110,10 +114,11 @@ class Workspace:
     def open(self, given):
         """Gives the file a name of ours, by which it stays as it is until that is too old."""
         path = names(given)
-        _, at, name, status = self.open_file(path)
-        own = self.own()
-        os.link(name, given["as"].encode(), src_dir_fd=at, dst_dir_fd=own, follow_symlinks=False)
-        return self.info(path, status)
+        _, at, name, _ = self.open_file(path)
+        own, alias = self.own(), given["as"].encode()
+        with contextlib.suppress(FileExistsError):
+            os.link(name, alias, src_dir_fd=at, dst_dir_fd=own, follow_symlinks=False)
+        return self.info(path, os.lstat(alias, dir_fd=own))
 
     def own(self):
         at = self.directory([OWN], make=True)
@@ -145,18 +150,39 @@ class Workspace:
     def finish(self, given):
         """Joins the parts and puts them in the file's place, in one step."""
         own = self.own()
+        fcntl.flock(own, fcntl.LOCK_EX)
         parts = [part.encode() for part in given["parts"]]
         at, name = self.target(given, make=True)
-        with open(os.open(parts[0], os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW, dir_fd=own), "ab") as whole:
-            for part in parts[1:]:
-                with open(os.open(part, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=own), "rb") as more:
+        placed = parts[0] + b".placed"  # the first part is there, or has become the file
+        try:
+            self.join(own, parts, given)
+            os.close(os.open(placed, os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=own))
+            os.rename(parts[0], name, src_dir_fd=own, dst_dir_fd=at)
+        except FileNotFoundError:
+            if not exists(placed, own):
+                raise
+        return self.info(names(given), os.lstat(name, dir_fd=at))
+
+    def join(self, own, parts, given):
+        with open(os.open(parts[0], os.O_RDWR | os.O_NOFOLLOW, dir_fd=own), "r+b") as whole:
+            for number, part in enumerate(parts[1:], 1):
+                try:
+                    more = open(os.open(part, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=own), "rb")
+                except FileNotFoundError:
+                    continue  # joined before; the size tells
+                with more:
+                    start = number * given["part_size"]
+                    if whole.seek(0, os.SEEK_END) < start:
+                        raise OSError(errno.EIO, "")
+                    whole.truncate(start)  # without what was joined of it
+                    whole.seek(start)
                     while data := more.read(1 << 20):
                         whole.write(data)
+                    whole.flush()
                 os.unlink(part, dir_fd=own)
-            whole.flush()
+            if whole.seek(0, os.SEEK_END) != given["size"]:
+                raise OSError(errno.EIO, "")
             os.fsync(whole.fileno())
-        os.rename(parts[0], name, src_dir_fd=own, dst_dir_fd=at)
-        return self.info(names(given), os.lstat(name, dir_fd=at))
 
     def drop(self, given):
         own = self.own()
@@ -174,6 +200,14 @@ class Workspace:
             if total > given["enough"]:
                 break
         return {"used": total}
+
+
+def exists(name, at):
+    try:
+        os.lstat(name, dir_fd=at)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def is_dir(status):
