@@ -8,7 +8,7 @@ import time
 
 import pytest
 from conftest import program, with_sanitizer
-from mcp_client import McpError, ToolResult, resident_bytes
+from mcp_client import McpError, ToolResult, anonymous_bytes
 
 MB = 1 << 20
 WRONG = {
@@ -162,7 +162,7 @@ def test_a_client_that_does_not_read_results_cannot_grow_it(environment):
         server.stdin.write(b'{"jsonrpc":"2.0","id":"x","method":"ping"}\n')
         server.stdin.flush()
         server.stdout.readline()
-        base = resident_bytes(server.pid)
+        base = anonymous_bytes(server.pid)
         os.set_blocking(server.stdin.fileno(), False)
         data = b"".join((request % (ident, code)).encode() for ident in range(3000))
         sent, peak, deadline = 0, 0, time.monotonic() + 4
@@ -171,7 +171,7 @@ def test_a_client_that_does_not_read_results_cannot_grow_it(environment):
                 sent += os.write(server.stdin.fileno(), data[sent : sent + 65536])
             except BlockingIOError:
                 time.sleep(0.02)
-            peak = max(peak, resident_bytes(server.pid))
+            peak = max(peak, anonymous_bytes(server.pid))
         server.stdin.close()
         assert server.wait(5) == 0
     assert peak - base < with_sanitizer(60 * MB)
@@ -184,9 +184,9 @@ def test_a_process_that_prints_for_ever_does_not_keep_the_server_busy(fresh):
         fields = open(f"/proc/{fresh.client.process.pid}/stat", encoding="ascii").read().split()
         return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
 
-    memory = resident_bytes(fresh.client.process.pid)
+    memory = anonymous_bytes(fresh.client.process.pid)
     before = spent()
     time.sleep(2)
     assert spent() - before < with_sanitizer(1.0)  # of two seconds; some 0.2 as shipped
-    assert resident_bytes(fresh.client.process.pid) - memory < with_sanitizer(30 * MB)
+    assert anonymous_bytes(fresh.client.process.pid) - memory < with_sanitizer(30 * MB)
     assert fresh("flood.kill(); 'stopped'").text.endswith("'stopped'")

@@ -12,7 +12,7 @@ import time
 import pytest
 from conftest import environment_in, program
 from http_server import HttpServer
-from mcp_client import LEGACY, resident_bytes
+from mcp_client import LEGACY, anonymous_bytes
 
 MIB = 1 << 20
 JSON_BOTH = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
@@ -169,13 +169,13 @@ def test_garbage_ends_its_own_connection_only(server):
 
 def test_a_thousand_idle_connections_cost_little(server):
     is_well(server)
-    before = resident_bytes(server.process.pid)
+    before = anonymous_bytes(server.process.pid)
     clients = [connect(server) for _ in range(1000)]
     for client in clients:  # each has had an answer and keeps its connection
         client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
     for client in clients:
         assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
-    cost = resident_bytes(server.process.pid) - before
+    cost = anonymous_bytes(server.process.pid) - before
     assert is_well(server)
     for client in clients:
         client.close()
@@ -186,7 +186,7 @@ def test_a_thousand_idle_connections_cost_little(server):
 def test_two_hundred_open_streams_cost_little(fresh):
     server = fresh()
     initialize(server)
-    before = resident_bytes(server.process.pid)
+    before = anonymous_bytes(server.process.pid)
     streams = []
     for _ in range(200):
         headers = {**initialize(server), "Accept": "text/event-stream", "Host": "localhost"}
@@ -195,7 +195,7 @@ def test_two_hundred_open_streams_cost_little(fresh):
         client.sendall(f"GET /mcp HTTP/1.1\r\n{lines}\r\n".encode())
         assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
         streams.append(client)
-    cost = resident_bytes(server.process.pid) - before
+    cost = anonymous_bytes(server.process.pid) - before
     assert is_well(server)
     for client in streams:
         client.close()
@@ -222,7 +222,7 @@ def test_a_client_that_asks_and_never_reads_cannot_grow_the_server(server):
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     head = f"POST /mcp HTTP/1.1\r\nHost: localhost\r\n{lines}Content-Length: {len(body)}\r\n\r\n"
     request = (head + body).encode()
-    before = resident_bytes(server.process.pid)
+    before = anonymous_bytes(server.process.pid)
     client = connect(server)
     client.setblocking(False)
     sent, until = 0, time.monotonic() + 3
@@ -233,7 +233,7 @@ def test_a_client_that_asks_and_never_reads_cannot_grow_the_server(server):
             time.sleep(0.02)
         except ConnectionError:
             break  # dropped, for what it sent ahead
-    grown = resident_bytes(server.process.pid) - before
+    grown = anonymous_bytes(server.process.pid) - before
     assert is_well(server)
     client.close()
     assert grown < 16 * MIB, f"{sent} bytes of requests were taken"

@@ -43,7 +43,7 @@ import time
 import pytest
 from conftest import environment_in, program, until
 from http_server import HttpServer
-from mcp_client import LEGACY, MODERN, McpError, resident_bytes
+from mcp_client import LEGACY, MODERN, McpError, anonymous_bytes
 
 MIB = 1 << 20
 ALICE = {"Authorization": "Bearer alice-3q2-7wAAbcdEFGhij_klmn"}
@@ -235,9 +235,9 @@ def test_fifty_megabytes_come_whole_and_no_message_has_them(server):
     content = random.Random(7).randbytes(50 * MIB)
     answer = server.call_tool("upload_file", {"session": handle, "name": "data/big.bin"}, headers=ALICE).text
     assert len(answer) < 2000
-    before = resident_bytes(server.process.pid)
+    before = anonymous_bytes(server.process.pid)
     assert server.request("PUT", ticket(answer), content)[0] == 201
-    assert resident_bytes(server.process.pid) - before < 16 * MIB
+    assert anonymous_bytes(server.process.pid) - before < 16 * MIB
     code = "import hashlib; print(hashlib.sha256(open('data/big.bin', 'rb').read()).hexdigest())"
     digest = hashlib.sha256(content).hexdigest()
     assert digest in server.call_tool("run_python", {"code": code, "session": handle}, headers=ALICE).text
@@ -448,7 +448,7 @@ def test_a_thousand_malformed_messages_on_every_path_are_answered_and_cost_nothi
         {**JSON_BOTH, **ALICE},
     ]
     connection = server.connect()
-    before, statuses = resident_bytes(server.process.pid), set()
+    before, statuses = anonymous_bytes(server.process.pid), set()
     for i in range(1000):
         parts = [rnd.choice(PIECES) for _ in range(rnd.randint(0, 8))]
         body = b"".join(parts) if i % 2 else b'{"jsonrpc":"2.0",' + b",".join(parts) + b"}"
@@ -459,7 +459,7 @@ def test_a_thousand_malformed_messages_on_every_path_are_answered_and_cost_nothi
         statuses.add(response.status)
     connection.close()
     assert statuses <= {200, 202, 400, 404, 406, 415, 429}
-    assert resident_bytes(server.process.pid) - before < 8 * MIB
+    assert anonymous_bytes(server.process.pid) - before < 8 * MIB
     assert server.request("GET", "/healthz")[0] == 200
 
 
@@ -479,20 +479,23 @@ def test_a_body_of_a_gigabyte_is_413_before_it_is_read(server):
 def test_small_values_without_number_do_not_become_much_memory(server):
     """30 MiB of zeros are 15 million values, and were 1.2 GiB of memory."""
     client = Mcp(server)
-    before = resident_bytes(server.process.pid)
+
+    def resident(field):
+        with open(f"/proc/{server.process.pid}/status", encoding="ascii") as status:
+            return int(re.search(rf"{field}:\s+(\d+) kB", status.read())[1]) * 1024
+
+    resident_before, before = resident("VmRSS"), anonymous_bytes(server.process.pid)
     for values in (b"0," * (15 * MIB), b"[]," * (10 * MIB), b'{"":0},' * (4 * MIB)):
         body = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":[' + values + b"0]}}"
         status, _, answer = server.request("POST", "/mcp", body, client.headers)
         assert status == 400 and json.loads(answer)["error"]["code"] == -32700
-    with open(f"/proc/{server.process.pid}/status", encoding="ascii") as proc:
-        peak = int(re.search(r"VmHWM:\s+(\d+) kB", proc.read())[1]) * 1024
-    assert peak - before < 160 * MIB
-    assert resident_bytes(server.process.pid) - before < 16 * MIB
+    assert resident("VmHWM") - resident_before < 160 * MIB
+    assert anonymous_bytes(server.process.pid) - before < 16 * MIB
 
 
 def test_a_storm_of_sessions_stays_within_its_limit(server):
     """Clients that initialize and never come back, each with the largest capabilities it may have."""
-    before = resident_bytes(server.process.pid)
+    before = anonymous_bytes(server.process.pid)
     params = {"protocolVersion": LEGACY, "capabilities": {"sampling": {"x": [0] * 3900}}}
     params["clientInfo"] = {"name": "storm", "version": "1"}
     message = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
@@ -506,7 +509,7 @@ def test_a_storm_of_sessions_stays_within_its_limit(server):
     connection.close()
     metrics = server.request("GET", "/metrics", headers=ALICE)[2].decode()
     assert float(re.search(r"^pykeep_mcp_sessions (\S+)", metrics, re.MULTILINE)[1]) <= 1024 + 100
-    assert resident_bytes(server.process.pid) - before < 24 * MIB
+    assert anonymous_bytes(server.process.pid) - before < 24 * MIB
     assert Mcp(server, BOB).post("ping")[0] == 200
 
 

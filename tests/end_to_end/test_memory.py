@@ -4,13 +4,13 @@ import time
 
 import pytest
 from conftest import Runner
-from mcp_client import resident_bytes
+from mcp_client import anonymous_bytes
 
 MB = 1 << 20
 
 
 def server_memory(run):
-    return resident_bytes(run.client.process.pid)
+    return anonymous_bytes(run.client.process.pid)
 
 
 def test_too_large_an_object_is_a_memory_error(run, fresh):  # (a)

@@ -6,7 +6,7 @@ import itertools
 import os
 
 import pytest
-from mcp_client import resident_bytes
+from mcp_client import anonymous_bytes
 from mutations import mutated_lines
 
 MB = 1 << 20
@@ -25,7 +25,7 @@ def test_mutated_messages_leave_the_server_alive_and_no_larger(start, era):
         for _ in range(count // 2 // BATCH):
             client.send_bytes(b"".join(itertools.islice(lines, BATCH)))
             client.request("tools/list")  # waits until they are behind it
-        return resident_bytes(client.process.pid)
+        return anonymous_bytes(client.process.pid)
 
     warm = send(COUNT // 5)
     grown = send(COUNT - COUNT // 5) - warm

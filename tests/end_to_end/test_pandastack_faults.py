@@ -16,7 +16,7 @@ import traceback
 import leftovers
 import pytest
 from conftest import program, until, with_sanitizer
-from mcp_client import Client, ServerGone, resident_bytes
+from mcp_client import Client, ServerGone, anonymous_bytes
 from pandastack import KEY, environment, fake, handle_of, python, value  # noqa: F401
 
 FAULTS = int(os.environ.get("PYKEEP_FAULTS", "24"))
@@ -52,11 +52,11 @@ class Servers:
     def start(self):
         self.client = Client([program("PYKEEP_BINARY"), *self.arguments], env=self.environment, timeout=LIMIT)
         self.client.connect()
-        self.at_first = resident_bytes(self.client.process.pid)
+        self.at_first = anonymous_bytes(self.client.process.pid)
 
     def check_memory(self):
         with contextlib.suppress(OSError):
-            grown = resident_bytes(self.client.process.pid) - self.at_first
+            grown = anonymous_bytes(self.client.process.pid) - self.at_first
             assert grown < MAY_GROW, f"the server has grown by {grown >> 20} MiB"
 
     def kill(self):

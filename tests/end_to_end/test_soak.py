@@ -22,7 +22,7 @@ import leftovers
 import pytest
 from conftest import environment_in, program, with_sanitizer
 from http_server import HttpServer
-from mcp_client import LEGACY, MODERN, resident_bytes
+from mcp_client import LEGACY, MODERN, anonymous_bytes
 from test_hibernation import images  # noqa: F401
 
 SECONDS = float(os.environ.get("PYKEEP_SOAK_SECONDS", "20"))
@@ -396,13 +396,13 @@ def test_mixed_load_leaves_nothing_behind(tmp_path, request):
         soak = Soak(server, with_images)
         soak.load(max(5.0, SECONDS / 10), seed=1)
         soak.settle()
-        before, held = resident_bytes(pid), leftovers.descriptors(pid)
+        before, held = anonymous_bytes(pid), leftovers.descriptors(pid)
         soak.counts.clear()
         started = time.monotonic()
         soak.load(SECONDS, seed=2)
         taken = time.monotonic() - started
         soak.settle()
-        after, held_after = resident_bytes(pid), leftovers.descriptors(pid)
+        after, held_after = anonymous_bytes(pid), leftovers.descriptors(pid)
         visits = ", ".join(f"{name} {count}" for name, count in sorted(soak.counts.items()))
         print(
             f"{sum(soak.counts.values())} visits in {taken:.0f} s ({visits}), {len(soak.failures)} unexpected; "

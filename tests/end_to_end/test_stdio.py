@@ -12,7 +12,7 @@ import time
 
 import pytest
 from conftest import program
-from mcp_client import McpError, resident_bytes
+from mcp_client import McpError, anonymous_bytes
 
 MB = 1 << 20
 
@@ -92,7 +92,7 @@ def test_a_client_that_never_reads_cannot_grow_it(environment):
             except BlockingIOError:
                 stalled += 1
                 time.sleep(0.05)
-            peak = max(peak, resident_bytes(server.pid))
+            peak = max(peak, anonymous_bytes(server.pid))
         assert sent < len(requests), "the server read on although its answers were not"
         server.kill()
     # The outbox (8 MiB), an answer for each of 64 requests in flight, and the program itself.
@@ -132,7 +132,7 @@ def test_100_000_mutated_lines_leave_it_alive_and_no_larger(test_server):
         for _ in range(count // 1000):
             test_server.send_bytes(b"".join(mutated() for _ in range(1000)))
             test_server.request("server/discover", {"_meta": modern_meta()})
-        return resident_bytes(test_server.process.pid)
+        return anonymous_bytes(test_server.process.pid)
 
     def modern_meta():
         return {

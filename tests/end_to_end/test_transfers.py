@@ -11,7 +11,7 @@ import time
 import pytest
 from conftest import environment_in, program
 from http_server import HttpServer
-from mcp_client import resident_bytes
+from mcp_client import anonymous_bytes
 
 MIB = 1 << 20
 
@@ -64,11 +64,11 @@ def test_the_curl_line_of_a_ticket_brings_the_file(server, session, tmp_path):
     (tmp_path / "FILE").write_bytes(data)
     answer = session.tool("upload_file", name="data/ü 名.bin")
     line = re.search(r"^curl .*$", answer.text, re.MULTILINE)[0]
-    before = resident_bytes(server.process.pid)
+    before = anonymous_bytes(server.process.pid)
     done = subprocess.run(line + " -sS", shell=True, cwd=tmp_path, capture_output=True, timeout=120)
     assert done.returncode == 0, done
     assert done.stdout.decode().startswith("Uploaded 50 MiB to /workspace/data/ü 名.bin")
-    assert resident_bytes(server.process.pid) - before < 24 * MIB
+    assert anonymous_bytes(server.process.pid) - before < 24 * MIB
     seen = session.run(
         "import hashlib; print(hashlib.sha256(open('data/ü 名.bin', 'rb').read()).hexdigest())"
     )
@@ -79,7 +79,7 @@ def test_the_curl_line_of_a_ticket_brings_the_file(server, session, tmp_path):
     assert fetched.returncode == 0, fetched
     (saved,) = set(os.listdir(tmp_path)) - {"FILE"}
     assert (tmp_path / saved).read_bytes() == data
-    assert resident_bytes(server.process.pid) - before < 24 * MIB
+    assert anonymous_bytes(server.process.pid) - before < 24 * MIB
 
 
 def test_a_ticket_is_used_up_by_success_alone(server, session):

@@ -13,7 +13,6 @@ import base64
 import collections
 import itertools
 import json
-import os
 import queue
 import subprocess
 import threading
@@ -247,7 +246,9 @@ class Client:
             self._stderr.append(line.decode(errors="replace"))
 
 
-def resident_bytes(pid: int) -> int:
-    """The resident set of a process, for tests of its limits."""
-    with open(f"/proc/{pid}/statm", encoding="ascii") as statm:
-        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+def anonymous_bytes(pid: int) -> int:
+    """What a process holds in memory, for tests of its limits. Without the pages of its program, which come
+    as parts of it are used for the first time: with a sanitizer these are megabytes."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        fields = dict(line.split(":", 1) for line in status)
+    return (int(fields["RssAnon"].split()[0]) + int(fields["RssShmem"].split()[0])) * 1024
