@@ -8,7 +8,15 @@ namespace asio = boost::asio;
 
 namespace {
 
-Backing make(const Options& options, asio::any_io_executor executor, asio::thread_pool& pool) {
+class Local final : public BackendKind {
+ public:
+  std::string name() const override { return "local"; }
+  Backing make(const Options& options, asio::any_io_executor executor,
+               asio::thread_pool& pool) const override;
+};
+
+Backing Local::make(const Options& options, asio::any_io_executor executor,
+                    asio::thread_pool& pool) const {
   sandbox::local::BackendOptions how;
   how.kernel_root = options.state_directory / "kernel";
   how.start_limit = options.start_limit;
@@ -25,11 +33,6 @@ Backing make(const Options& options, asio::any_io_executor executor, asio::threa
 
 }  // namespace
 
-BackendKind local_backend() {
-  BackendKind kind;
-  kind.name = "local";
-  kind.make = make;
-  return kind;
-}
+std::shared_ptr<BackendKind> local_backend() { return std::make_shared<Local>(); }
 
 }  // namespace app

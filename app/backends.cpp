@@ -9,26 +9,15 @@ namespace app {
 
 namespace {
 
-const std::vector<BackendKind>& kinds() {
-  static const std::vector<BackendKind> all{local_backend(), pandastack_backend()};
-  return all;
-}
-
 const BackendKind& kind_of(const Options& options) {
-  return *std::ranges::find(kinds(), options.backend, &BackendKind::name);
+  auto has_name = [&](const auto& kind) { return kind->name() == options.backend; };
+  return **std::ranges::find_if(options.backends, has_name);
 }
 
 }  // namespace
 
-std::vector<std::string> backend_names() {
-  std::vector<std::string> names;
-  for (const BackendKind& kind : kinds()) names.push_back(kind.name);
-  return names;
-}
-
-void add_backend_options(OptionTable& table, Options& options) {
-  for (const BackendKind& kind : kinds())
-    if (kind.declare) kind.declare(table, options);
+std::vector<std::shared_ptr<BackendKind>> all_backends() {
+  return {local_backend(), pandastack_backend()};
 }
 
 Backing make_backing(const Options& options, boost::asio::any_io_executor executor,
@@ -37,7 +26,7 @@ Backing make_backing(const Options& options, boost::asio::any_io_executor execut
 }
 
 std::filesystem::path store_root(const Options& options) {
-  const std::string& directory = kind_of(options).directory;
+  std::string directory = kind_of(options).directory();
   return directory.empty() ? options.state_directory : options.state_directory / directory;
 }
 

@@ -21,20 +21,20 @@ struct Backing {
   std::string default_python;     // in place of --template; empty: --template counts
 };
 
-// To add one: its folder in sandbox/, its file here, its line below and its place in backends.cpp.
-struct BackendKind {
-  std::string name;       // of --backend
-  std::string directory;  // of its stores, in the state directory; empty: that itself
-  // Its own options; may be null.
-  void (*declare)(OptionTable&, Options&) = nullptr;
-  Backing (*make)(const Options&, boost::asio::any_io_executor,
-                  boost::asio::thread_pool&) = nullptr;
+// A kind of them, with what it alone can be told. To add one: its folder in sandbox/, its file
+// here, its line below and its place in backends.cpp.
+class BackendKind {
+ public:
+  virtual ~BackendKind() = default;
+  virtual std::string name() const = 0;  // of --backend
+  // Of its stores, in the state directory; empty: that itself.
+  virtual std::string directory() const { return {}; }
+  virtual void declare(OptionTable&) {}
+  virtual Backing make(const Options& options, boost::asio::any_io_executor executor,
+                       boost::asio::thread_pool& pool) const = 0;
 };
-BackendKind local_backend();       // backend_local.cpp
-BackendKind pandastack_backend();  // backend_pandastack.cpp
-
-std::vector<std::string> backend_names();
-void add_backend_options(OptionTable& table, Options& options);
+std::shared_ptr<BackendKind> local_backend();       // backend_local.cpp
+std::shared_ptr<BackendKind> pandastack_backend();  // backend_pandastack.cpp
 
 // The one that the options name. Touches nothing yet. `pool` outlives it.
 Backing make_backing(const Options& options, boost::asio::any_io_executor executor,

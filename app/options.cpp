@@ -43,7 +43,7 @@ class Table : OptionTable {
     auto& limits = sessions.limits;
     add("backend", options_.backend, "where sandboxes are: on this machine, or at PandaStack")
         ->check(CLI::IsMember(backend_names()));
-    add_backend_options(*this, options_);
+    for (const auto& kind : options_.backends) kind->declare(*this);
     add("state-dir", state_, "where sessions and templates are kept");
     add("log-level", options_.log_level, "what goes to stderr")
         ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
@@ -148,6 +148,12 @@ class Table : OptionTable {
   }
 
  private:
+  std::vector<std::string> backend_names() const {
+    std::vector<std::string> names;
+    for (const auto& kind : options_.backends) names.push_back(kind->name());
+    return names;
+  }
+
   static bool is_url(const std::string& text) {
     return text.starts_with("https://") || text.starts_with("http://");
   }

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,9 @@
 #include "tools/tools.hpp"
 
 namespace app {
+
+class BackendKind;
+std::vector<std::shared_ptr<BackendKind>> all_backends();  // backends.hpp
 
 // What `pykeep http` can be told.
 struct HttpOptions {
@@ -37,13 +41,6 @@ struct HttpOptions {
   }
 };
 
-// What `--backend pandastack` can be told. (The key and the address: PANDASTACK_… alone.)
-struct PandaStackOptions {
-  std::string template_name = "code-interpreter";  // sessions start from it
-  std::string carrier = "auto";    // "proxy", "exec", "repl": how requests get to a kernel
-  std::chrono::seconds ttl{3600};  // of a sandbox, when no server keeps it alive
-};
-
 // What `pykeep client-config` can be told.
 struct ClientConfigOptions {
   std::string client;
@@ -64,7 +61,7 @@ struct Options {
   tools::SessionPolicy sessions;
   HttpOptions http;
   std::string backend = "local";
-  PandaStackOptions pandastack;
+  std::vector<std::shared_ptr<BackendKind>> backends = all_backends();  // with their own options
   bool no_images = false;
 
   // Of single commands.

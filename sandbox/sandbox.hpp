@@ -140,7 +140,6 @@ struct Capabilities {
   enum class Snapshot { none, files_only, exact };
   Snapshot snapshot = Snapshot::none;
   bool network_isolation = false;
-  bool memory_limit_exact = false;  // false: sampled
   // Kernels run on when the server ends, however it does, and adopt() finds them: checkpoints for
   // that case are not taken.
   bool outlives_server = false;

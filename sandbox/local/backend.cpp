@@ -9,7 +9,6 @@
 #include "async/task_group.hpp"
 #include "sandbox/local/bake.hpp"
 #include "sandbox/local/bring_up.hpp"
-#include "sandbox/local/cgroup.hpp"
 #include "sandbox/local/kernel_package.hpp"
 #include "sandbox/local/probe.hpp"
 #include "sandbox/local/spares.hpp"
@@ -261,9 +260,6 @@ Capabilities LocalBackend::capabilities() const {
   Capabilities can;
   can.network_isolation = true;
   if (setting_.options.images) can.snapshot = Capabilities::Snapshot::exact;
-  for (const Hierarchy& hierarchy : hierarchies())
-    for (Controller controller : hierarchy.controllers)
-      if (controller == Controller::memory) can.memory_limit_exact = true;
   return can;
 }
 

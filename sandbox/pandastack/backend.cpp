@@ -50,14 +50,14 @@ class RemoteBackend final : public Backend {
   awaitable<Made> restore(const SandboxSpec& spec, Image image, Thaw reason);
   Made make(const SandboxSpec& spec, std::shared_ptr<Guest> guest,
             const std::optional<RelayState>& state, Start how, bool kept_files);
-  bool is_repl() const { return *house_.way == Way::repl; }
+  bool is_repl() const { return *house_.carrier == CarrierKind::repl; }
 
   House house_;
 };
 
 awaitable<std::shared_ptr<Guest>> RemoteBackend::guest_of(Vm vm) {
   auto client = co_await house_.connect();
-  co_return std::make_shared<Guest>(client, std::move(vm), house_.way);
+  co_return std::make_shared<Guest>(client, std::move(vm), house_.carrier);
 }
 
 // Our kernel, of which the relay says so much; without it, the vendor's own.

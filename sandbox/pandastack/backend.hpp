@@ -16,7 +16,7 @@ namespace sandbox::pandastack {
 struct BackendOptions {
   // Of the stores of sessions and snapshots; what is told apart by it at PandaStack is ours.
   std::filesystem::path root;
-  Way way = Way::automatic;
+  CarrierKind carrier = CarrierKind::automatic;
   // Without use: what a sandbox gets when no server keeps it alive any more, a hibernated one, and
   // how long a kernel may take to start.
   std::chrono::seconds ttl{3600}, hibernated_ttl{7 * 24 * 3600};

@@ -63,34 +63,34 @@ bool is_absent(const Error& failure) {
 
 class Choice final : public Carrier {
  public:
-  Choice(Client& client, const Vm& vm, Way& way)
-      : proxy_(make_proxy_carrier(client, vm)), exec_(make_exec_carrier(client, vm)), way_(way) {}
+  Choice(Client& client, const Vm& vm, CarrierKind& kind)
+      : proxy_(make_proxy_carrier(client, vm)), exec_(make_exec_carrier(client, vm)), kind_(kind) {}
   awaitable<std::unique_ptr<RelayAnswer>> ask(std::string method, std::string target,
                                               std::string body, milliseconds limit) override;
 
  private:
   std::unique_ptr<Carrier> proxy_, exec_;
-  Way& way_;
+  CarrierKind& kind_;
   int absent_ = 0;  // times in a row
 };
 
 awaitable<std::unique_ptr<RelayAnswer>> Choice::ask(std::string method, std::string target,
                                                     std::string body, milliseconds limit) {
-  if (way_ == Way::exec)
+  if (kind_ == CarrierKind::exec)
     co_return co_await exec_->ask(std::move(method), std::move(target), std::move(body), limit);
   try {
     auto answer =
         co_await proxy_->ask(std::move(method), std::move(target), std::move(body), limit);
-    if (way_ == Way::automatic) way_ = Way::proxy;
+    if (kind_ == CarrierKind::automatic) kind_ = CarrierKind::proxy;
     co_return std::move(answer);
   } catch (const Error& failure) {
     absent_ = is_absent(failure) ? absent_ + 1 : 0;
-    if (way_ == Way::automatic && absent_ >= kAbsent) {
+    if (kind_ == CarrierKind::automatic && absent_ >= kAbsent) {
       spdlog::warn(
           "PandaStack's proxy to the guest does not work ({}): requests go by exec, which "
           "is slower",
           failure.what());
-      way_ = Way::exec;
+      kind_ = CarrierKind::exec;
     }
     throw;
   }
@@ -102,8 +102,8 @@ std::unique_ptr<Carrier> make_proxy_carrier(Client& client, const Vm& vm) {
   return std::make_unique<Proxy>(client, vm);
 }
 
-std::unique_ptr<Carrier> make_carrier(Client& client, const Vm& vm, Way& way) {
-  return std::make_unique<Choice>(client, vm, way);
+std::unique_ptr<Carrier> make_carrier(Client& client, const Vm& vm, CarrierKind& kind) {
+  return std::make_unique<Choice>(client, vm, kind);
 }
 
 std::string shell_word(std::string_view text) {

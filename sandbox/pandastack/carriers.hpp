@@ -10,7 +10,7 @@
 namespace sandbox::pandastack {
 
 // What carries requests to the relay.
-enum class Way {
+enum class CarrierKind {
   automatic,  // the proxy, unless it turns out not to be there
   proxy,      // the API's reverse proxy to the relay's port: binary, and one request a cell
   exec,       // a command in the guest whose output is streamed: base64, and a Python start each
@@ -21,9 +21,9 @@ enum class Way {
 std::unique_ptr<Carrier> make_proxy_carrier(Client& client, const Vm& vm);
 std::unique_ptr<Carrier> make_exec_carrier(Client& client, const Vm& vm);
 
-// One of the two; `way`, which outlives it, becomes Way::exec once the proxy was not there several
+// One of the two; `kind`, which outlives it, becomes `exec` once the proxy was not there several
 // times and never was before.
-std::unique_ptr<Carrier> make_carrier(Client& client, const Vm& vm, Way& way);
+std::unique_ptr<Carrier> make_carrier(Client& client, const Vm& vm, CarrierKind& kind);
 
 // A word for a shell: nothing in it means anything.
 std::string shell_word(std::string_view text);

@@ -84,10 +84,10 @@ Error failed(const std::string& what, const ExecResult& result) {
 
 }  // namespace
 
-Guest::Guest(std::shared_ptr<Client> client, Vm vm, std::shared_ptr<Way> way)
-    : client_(std::move(client)), vm_(std::move(vm)), way_(std::move(way)) {
+Guest::Guest(std::shared_ptr<Client> client, Vm vm, std::shared_ptr<CarrierKind> kind)
+    : client_(std::move(client)), vm_(std::move(vm)), carrier_kind_(std::move(kind)) {
   if (vm_.package.empty()) vm_.package = package_directory();
-  carrier_ = make_carrier(*client_, vm_, *way_);
+  carrier_ = make_carrier(*client_, vm_, *carrier_kind_);
 }
 
 std::string Guest::start_command() const {

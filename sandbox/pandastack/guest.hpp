@@ -16,7 +16,7 @@ namespace sandbox::pandastack {
 // speak to it; whoever was destroyed in the middle of a call has done so for the others too.
 class Guest final : public Route {
  public:
-  Guest(std::shared_ptr<Client> client, Vm vm, std::shared_ptr<Way> way);
+  Guest(std::shared_ptr<Client> client, Vm vm, std::shared_ptr<CarrierKind> kind);
 
   Client& client() { return *client_; }
   std::shared_ptr<Client> shared_client() const { return client_; }
@@ -54,7 +54,7 @@ class Guest final : public Route {
 
   std::shared_ptr<Client> client_;
   Vm vm_;
-  std::shared_ptr<Way> way_;
+  std::shared_ptr<CarrierKind> carrier_kind_;
   std::unique_ptr<Carrier> carrier_;
 };
 

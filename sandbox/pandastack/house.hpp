@@ -18,7 +18,7 @@ class House {
       : executor(executor_),
         pool(pool_),
         options(std::move(options_)),
-        way(std::make_shared<Way>(options.way)),
+        carrier(std::make_shared<CarrierKind>(options.carrier)),
         tasks(executor_),
         reaping_(executor_) {}
 
@@ -44,7 +44,7 @@ class House {
   boost::asio::any_io_executor executor;
   boost::asio::thread_pool& pool;
   BackendOptions options;
-  std::shared_ptr<Way> way;
+  std::shared_ptr<CarrierKind> carrier;  // of all its sandboxes
 
   async::TaskGroup tasks;
 

@@ -5,7 +5,6 @@ namespace sandbox::pandastack {
 Capabilities capabilities(bool is_repl) {
   Capabilities can;
   if (!is_repl) can.snapshot = Capabilities::Snapshot::exact;
-  can.memory_limit_exact = true;
   can.outlives_server = !is_repl;
   can.files_in_sandbox = true;
   can.session_note =

@@ -72,11 +72,11 @@ std::string RemoteSandbox::description() const {
     const auto* value = kernel_.greeting().if_contains(key);
     return value && value->is_string() ? readable_end(value->get_string(), 40) : std::string("?");
   };
-  std::string way = "its proxy";
-  if (*house_.way == Way::exec) way = "exec";
-  if (*house_.way == Way::repl) way = "its own sessions";
+  std::string carrier = "its proxy";
+  if (*house_.carrier == CarrierKind::exec) carrier = "exec";
+  if (*house_.carrier == CarrierKind::repl) carrier = "its own sessions";
   return "Python " + version("python") + ", IPython " + version("ipython") + ", in sandbox " +
-         guest_->vm().id + " by way of " + way;
+         guest_->vm().id + " by way of " + carrier;
 }
 
 std::uint64_t RemoteSandbox::memory() const {
@@ -131,7 +131,7 @@ awaitable<FreezeReport> RemoteSandbox::freeze(std::filesystem::path image, Freez
   co_await asio::this_coro::throw_if_cancelled(false);
   if (running_) throw FreezeError("a cell is running: it can be saved once the cell has ended");
   if (!kernel_.alive()) throw FreezeError("the kernel has ended: there is nothing to save");
-  if (*house_.way == Way::repl)
+  if (*house_.carrier == CarrierKind::repl)
     throw FreezeError("PandaStack's own kernel does not come back from a snapshot");
   if (!known_) co_await introduce(options.limit);
   Image record;
@@ -166,7 +166,7 @@ awaitable<FreezeReport> RemoteSandbox::freeze(std::filesystem::path image, Freez
 awaitable<bool> RemoteSandbox::leave() {
   co_await asio::this_coro::throw_if_cancelled(false);
   bool is_to_be_found = co_await is_the_sessions();
-  if (!is_to_be_found || !kernel_.alive() || *house_.way == Way::repl) co_return false;
+  if (!is_to_be_found || !kernel_.alive() || *house_.carrier == CarrierKind::repl) co_return false;
   left_ = true;
   co_await close();
   co_return true;
