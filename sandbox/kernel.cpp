@@ -204,17 +204,17 @@ awaitable<void> Kernel::Impl::watch(Execution& execution) {
   }
 }
 
-// One step further; returns when the next is due. Before the cell has begun SIGINT would be
-// ignored, so the first step waits for that, within limits.
+// One step further; returns when the next is due, counted from now, so that a server which stalled
+// leaves the cell its time all the same. Before the cell has begun SIGINT would be ignored, so the
+// first step waits for that, within limits.
 Kernel::Impl::Clock::time_point Kernel::Impl::escalate() {
   auto now = Clock::now();
   if (step_ == 0 && !started_ && now < stop_began_ + kStep) return stop_began_ + kStep;
   ++step_;
-  if (step_ == 1) stop_began_ = now;
   if (step_ <= 3) channel_->interrupt();
   if (step_ == 2) channel_->kill_children();
   if (step_ == 4) kill(reason_);
-  return step_ < 4 ? stop_began_ + step_ * kStep : now + kNever;
+  return now + (step_ < 4 ? kStep : kNever);
 }
 
 awaitable<void> Kernel::Impl::answer(Execution& execution, std::optional<std::string> value) {
