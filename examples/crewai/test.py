@@ -8,7 +8,7 @@ EXPECTED = [
     "writer: In this quarter south leads with 65% of the units.",
 ]
 
-done = subprocess.run([sys.executable, "crew.py"], capture_output=True, text=True, timeout=150)
+done = subprocess.run([sys.executable, "crew.py"], capture_output=True, text=True, timeout=400)
 print(done.stdout)
 missing = [line for line in EXPECTED if line not in done.stdout.splitlines()]
 if done.returncode or missing:

@@ -32,7 +32,7 @@ EXPECTED = {
 
 def run(program):
     """What is wrong with the program, if anything."""
-    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=150)
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=400)
     lines = iter(done.stdout.splitlines())
     missing = [line for line in EXPECTED[program] if not any(said.startswith(line) for said in lines)]
     print(f"{program}: {'failed' if done.returncode or missing else 'ok'}", flush=True)

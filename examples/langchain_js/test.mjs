@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 
-const run = () => execFileSync(process.execPath, ['agent.mjs'], { encoding: 'utf8', timeout: 90_000 });
+const run = () => execFileSync(process.execPath, ['agent.mjs'], { encoding: 'utf8', timeout: 200_000 });
 
 const said = run();
 assert.match(said, /^< 78498$/m, 'the primes were counted');

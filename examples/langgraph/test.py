@@ -12,7 +12,7 @@ anna: Add them up.
   Their sum is 129.
 """
 
-done = subprocess.run([sys.executable, "graph.py"], capture_output=True, text=True, timeout=120)
+done = subprocess.run([sys.executable, "graph.py"], capture_output=True, text=True, timeout=400)
 print(done.stdout)
 if done.returncode or done.stdout != EXPECTED:
     sys.exit(f"expected:\n{EXPECTED}\nstderr:\n{done.stderr}")

@@ -41,7 +41,7 @@ async def main():
         await run(client, "x[1000]")
 
         # What takes longer than `wait` goes on; its execution is in `_meta`, for programs.
-        result, _ = await run(client, "import time; time.sleep(1); print('done')", wait=0.2)
+        result, _ = await run(client, "import time; time.sleep(3); print('done')", wait=0.2)
         execution = result.meta["io.pykeep/execution"]["execution"]
         while result.meta["io.pykeep/execution"]["status"] == "running":
             result = await client.call_tool("wait_execution", {"execution": execution})

@@ -17,7 +17,7 @@ EXPECTED = [
 with tempfile.TemporaryDirectory() as directory:
     chart = Path(directory, "chart.png")
     command = [sys.executable, "client.py", chart]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400)
     print(done.stdout)
     missing = [line for line in EXPECTED if line not in done.stdout]
     if done.returncode or missing:

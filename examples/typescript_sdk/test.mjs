@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-const said = execFileSync(process.execPath, ['client.ts'], { encoding: 'utf8', timeout: 90_000 });
+const said = execFileSync(process.execPath, ['client.ts'], { encoding: 'utf8', timeout: 400_000 });
 
 assert.match(said, /connected to pykeep/);
 assert.match(said, /^285$/m, 'the sum of the squares');

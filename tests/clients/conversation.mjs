@@ -24,6 +24,10 @@ function sizeOfPng(data) {
 
 export const text = result => result.content.map(block => block.text ?? '').join('');
 
+// For a call: on a busy machine matplotlib's first import takes long.
+export const wait = 150; // seconds
+export const patience = { timeout: 170_000 }; // the client's own, in milliseconds
+
 // `call(code, options)` runs a cell in one session. Leaves `kept` there.
 export async function converse(call) {
   const first = await call("kept = 'kept'");
@@ -41,24 +45,24 @@ export async function converse(call) {
 
   const heard = [];
   const onprogress = progress => heard.push(progress);
-  const steps = 'import time\nfor step in range(3):\n    print(step, flush=True)\n    time.sleep(0.6)';
+  const steps = 'import time\nfor step in range(3):\n    print(step, flush=True)\n    time.sleep(1.5)';
   assert.equal(text(await call(steps, { onprogress })), '0\n1\n2\n');
   assert.ok(heard.length > 0, 'no progress came');
   assert.ok(heard.every((one, n) => n === 0 || one.progress > heard[n - 1].progress));
 
   const stop = new AbortController();
   const sleeping = call("kept = 'kept still'\ntime.sleep(60)\nkept = 'lost'", { signal: stop.signal });
-  setTimeout(() => stop.abort('the user pressed stop'), 700);
+  setTimeout(() => stop.abort('the user pressed stop'), 2500); // it has begun by then
   await assert.rejects(sleeping);
   const started = performance.now();
   assert.equal(text(await call('kept')), "'kept still'");
-  assert.ok(performance.now() - started < 10_000, 'the cancelled cell went on');
+  assert.ok(performance.now() - started < 30_000, 'the cancelled cell went on');
 }
 
 // The connections are cut while a cell runs: its result arrives all the same.
 export async function surviveCut(call, cut) {
-  const running = call("time.sleep(3)\n'survived'", { onprogress: () => {} });
-  await sleep(1800);
+  const running = call("time.sleep(8)\n'survived'", { onprogress: () => {} });
+  await sleep(3000);
   await fetch(cut);
   assert.equal(text(await running), "'survived'");
 }

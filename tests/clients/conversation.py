@@ -8,7 +8,9 @@ import zlib
 
 import anyio
 
-STEPS = "import time\nfor step in range(3):\n    print(step, flush=True)\n    time.sleep(0.6)"
+STEPS = "import time\nfor step in range(3):\n    print(step, flush=True)\n    time.sleep(1.5)"
+WAIT = 150  # seconds for a call: on a busy machine matplotlib's first import takes long
+CANCEL_AFTER = 2.5  # seconds: the cell has begun by then
 CHART = "import matplotlib.pyplot as plt\nplt.plot([1, 4, 9])\nplt.show()"
 
 
@@ -64,14 +66,14 @@ async def converse(call, cancel):
     await cancel("kept = 'kept still'\ntime.sleep(60)\nkept = 'lost'")
     started = time.monotonic()
     assert text(await call("kept")) == "'kept still'"
-    assert time.monotonic() - started < 10, "the cancelled cell went on"
+    assert time.monotonic() - started < 30, "the cancelled cell went on"
 
 
 async def survive_cut(call, cut):
     """The connections are cut while a cell runs: its result arrives all the same."""
 
     async def cut_later():
-        await anyio.sleep(1.8)
+        await anyio.sleep(3)
         await anyio.to_thread.run_sync(lambda: urllib.request.urlopen(cut, timeout=10).close())
 
     async def hear(progress, total, message):
@@ -79,5 +81,5 @@ async def survive_cut(call, cut):
 
     async with anyio.create_task_group() as group:
         group.start_soon(cut_later)
-        result = await call("time.sleep(3)\n'survived'", progress_callback=hear)
+        result = await call("time.sleep(8)\n'survived'", progress_callback=hear)
     assert text(result) == "'survived'"

@@ -4,7 +4,7 @@ import contextlib
 import sys
 
 import anyio
-from conversation import converse, session_of, survive_cut, text
+from conversation import CANCEL_AFTER, WAIT, converse, session_of, survive_cut, text
 
 import mcp.types as types
 from mcp import ClientSession, McpError
@@ -23,7 +23,7 @@ async def connected(transport):
 
 def runner(session, /, **arguments):
     async def call(code, **options):
-        return await session.call_tool("run_python", {"code": code, **arguments}, **options)
+        return await session.call_tool("run_python", {"code": code, "wait": WAIT, **arguments}, **options)
 
     return call
 
@@ -35,7 +35,7 @@ def canceller(session):
         async with anyio.create_task_group() as group:
             ident = session._request_id
             group.start_soon(runner(session), code)
-            await anyio.sleep(0.7)
+            await anyio.sleep(CANCEL_AFTER)
             params = types.CancelledNotificationParams(requestId=ident, reason="the user pressed stop")
             notification = types.CancelledNotification(method="notifications/cancelled", params=params)
             await session.send_notification(types.ClientNotification(notification))

@@ -3,7 +3,7 @@
 import sys
 
 import anyio
-from conversation import converse, session_of, survive_cut, text
+from conversation import CANCEL_AFTER, WAIT, converse, session_of, survive_cut, text
 
 from mcp.client.client import Client
 
@@ -12,7 +12,7 @@ URL, CUT = sys.argv[1:3]
 
 def runner(client, /, **arguments):
     async def call(code, **options):
-        return await client.call_tool("run_python", {"code": code, **arguments}, **options)
+        return await client.call_tool("run_python", {"code": code, "wait": WAIT, **arguments}, **options)
 
     return call
 
@@ -22,7 +22,7 @@ def canceller(call):
     connection in the modern one."""
 
     async def cancel(code):
-        with anyio.move_on_after(0.7) as scope:
+        with anyio.move_on_after(CANCEL_AFTER) as scope:
             await call(code)
         assert scope.cancelled_caught
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
-import { converse, surviveCut, text } from './conversation.mjs';
+import { converse, patience, surviveCut, text, wait } from './conversation.mjs';
 
 const [url, cut, modules] = process.argv.slice(2);
 const require = createRequire(modules + '/');
@@ -17,7 +17,7 @@ async function connect(transport) {
 }
 
 const runner = (client, session = {}) => (code, options) =>
-  client.callTool({ name: 'run_python', arguments: { code, ...session } }, undefined, options);
+  client.callTool({ name: 'run_python', arguments: { code, wait, ...session } }, undefined, { ...patience, ...options });
 
 // ---- Streamable HTTP
 

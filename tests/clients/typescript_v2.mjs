@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { converse, surviveCut, text } from './conversation.mjs';
+import { converse, patience, surviveCut, text, wait } from './conversation.mjs';
 
 const [url, cut, modules] = process.argv.slice(2);
 const require = createRequire(modules + '/');
@@ -16,7 +16,7 @@ async function connect(mode, options) {
 }
 
 const runner = (client, session = {}) => (code, options) =>
-  client.callTool({ name: 'run_python', arguments: { code, ...session } }, options);
+  client.callTool({ name: 'run_python', arguments: { code, wait, ...session } }, { ...patience, ...options });
 
 // ---- legacy: the session is the transport's
 
@@ -35,7 +35,7 @@ for (const mode of ['auto', { pin: '2026-07-28' }]) {
   if (mode === 'auto') await converse(runner(client, { session }));
   else await runner(client, { session })("kept = 'kept still'");
   await fetch(cut);
-  await sleep(300); // or it would send on a connection whose end it has not seen yet
+  await sleep(1500); // or it would send on a connection whose end it has not seen yet
   assert.equal(text(await runner(client, { session })('kept')), "'kept still'");
   await client.close();
   client = await connect(mode);

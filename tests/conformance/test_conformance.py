@@ -40,7 +40,7 @@ def url():
     try:
         yield server.stdout.readline().strip()
         server.send_signal(signal.SIGTERM)
-        assert server.wait(timeout=20) == 0
+        assert server.wait(timeout=60) == 0
     finally:
         server.kill()
         server.wait()

@@ -33,7 +33,7 @@ def printed(binary, client, *arguments) -> tuple[str, str]:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=60,
         check=True,
     )
     return done.stdout, done.stderr
@@ -48,7 +48,7 @@ def entry_in(document: dict) -> tuple[str, dict]:
 
 def test_every_client_has_its_section_and_its_file(binary):
     told = subprocess.run(
-        [binary, "client-config", "none"], capture_output=True, text=True, timeout=20
+        [binary, "client-config", "none"], capture_output=True, text=True, timeout=60
     ).stderr
     known = re.search(r"\{([a-z,-]+)\}", told)[1].split(",")
     assert [client for _, client, _ in CLIENTS] == known

@@ -21,7 +21,7 @@ QUOTED = re.compile(r"'[^']*'")
 SYNOPSES = [each for each in PYKEEP if re.search(r"[\[|]| … |…$", QUOTED.sub("", each.text))]
 RUN = [command for command in PYKEEP if command not in SYNOPSES]
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
-LIMIT = 60
+LIMIT = 180
 
 
 def test_nothing_is_overlooked():
@@ -167,7 +167,7 @@ class Place:
             line = server.stderr.readline() if said else ""
             assert line.startswith("pykeep: serving MCP at http://127.0.0.1:"), line
             server.send_signal(signal.SIGTERM)
-            assert server.wait(20) == 0
+            assert server.wait(60) == 0
         finally:
             server.kill()
             server.wait()
@@ -195,7 +195,7 @@ def cloud():
     yield address
     if started:
         started[0].terminate()
-        started[0].wait(20)
+        started[0].wait(60)
 
 
 @pytest.fixture(scope="module")

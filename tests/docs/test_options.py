@@ -14,7 +14,7 @@ NOT_OURS = {"--help", "--version"}
 
 def help_of(binary, *command) -> str:
     done = subprocess.run(
-        [binary, *command, "--help"], capture_output=True, text=True, timeout=20, check=True
+        [binary, *command, "--help"], capture_output=True, text=True, timeout=60, check=True
     )
     return done.stdout
 

@@ -40,7 +40,7 @@ def test_a_service_is_set_up(binary, tmp_path):
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
     )
     if "absent    kernel" in done.stdout and "IPython" in done.stdout:
         pytest.skip("the system's Python has no IPython, and no template is built here")

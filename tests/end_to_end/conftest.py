@@ -53,6 +53,38 @@ def environment_in(directory):
     return {**os.environ, "PYKEEP_STATE_DIR": str(directory / "state"), "ASAN_OPTIONS": sanitizer}
 
 
+def best_of_three(limit, measure):
+    """Asserts that what `measure()` gives is below a limit, at the latest the third time: a machine that stalls
+    now and then spoils one of them, a program that is slow all."""
+    seen = []
+    while len(seen) < 3:
+        seen.append(measure())
+        if seen[-1] < limit:
+            return
+    raise AssertionError(f"none of {seen} is below {limit}")
+
+
+def at_leisure(seconds):
+    """A bound on work of the processor that is meant for the program as shipped. With a sanitizer it does more,
+    and ctest runs others beside it."""
+    return seconds * 3 if os.environ.get("PYKEEP_SANITIZE") else seconds
+
+
+def put_on_disk(work, end=Client.close):
+    """Ends the input of a server, which leaves it 1.4 s for putting its kernels on disk. `work()` starts it and
+    gives the client and what the test needs, which is returned; it is done anew where the machine stalled so
+    long that there was no time for that."""
+    for _ in range(3):
+        client, needed = work()
+        begun = time.monotonic()
+        status = end(client)
+        taken = time.monotonic() - begun
+        if taken < 1.2:
+            break
+    assert (status, taken < 2) == (0, True), f"it ended with {status} after {taken} s"
+    return needed
+
+
 @pytest.fixture
 def environment(tmp_path):
     return environment_in(tmp_path)
@@ -135,7 +167,7 @@ def shared_server(tmp_path_factory):
         run = Runner(client)
         run("pass")  # the first result announces its session
         yield run
-        client.close(10)
+        client.close()
 
 
 @pytest.fixture

@@ -1,8 +1,7 @@
 """Event loops, threads and other processes of Python. (peers 3.11)"""
 
-import time
-
 import pytest
+from conftest import until
 
 SQUARES = "from multiprocessing import Pool, get_context\ndef f(x): return x * x\n"
 
@@ -46,10 +45,12 @@ def test_a_task_goes_on_in_later_cells(run):
 
 def test_output_of_a_thread_that_outlives_its_cell(run):  # (d)
     run(
-        "import threading, time\ndef tick():\n    for i in range(4): time.sleep(0.25); print('tick', i)\n"
+        "import os, threading, time\ndef tick():\n    while not os.path.exists('go'): time.sleep(0.01)\n"
+        "    for i in range(4): time.sleep(0.05); print('tick', i)\n    open('ticked', 'w').close()\n"
         "threading.Thread(target=tick).start()"
     )
-    time.sleep(1.5)
+    run.tool("upload_file", name="go", text="now that the cell has ended")
+    until(lambda: "ticked" in run.tool("list_files").text)
     assert run("'now'").text == (
         "[output from the background, since the last execution]\n"
         "tick 0\ntick 1\ntick 2\ntick 3\n"
@@ -60,9 +61,9 @@ def test_output_of_a_thread_that_outlives_its_cell(run):  # (d)
 
 def test_a_forked_child_that_goes_on_cannot_answer_for_the_kernel(run):
     """The child runs the rest of its cell as well, and then ends."""
-    result = run("import os, time\nif os.fork() == 0: time.sleep(0.2)\nprint('hello'); 5")
+    result = run("import os, time\nchild = os.fork()\nif child == 0: time.sleep(0.2)\nprint('hello'); 5")
     assert result.execution["status"] == "ok" and result.text.rstrip().endswith("5")
-    time.sleep(0.5)
+    run("_ = os.waitpid(child, 0)")
     assert run("1 + 1").text.endswith("2")
 
 

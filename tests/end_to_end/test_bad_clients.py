@@ -144,37 +144,45 @@ def test_a_thousand_calls_at_once_run_or_are_told_why_not(start):
 
 def test_cancelling_all_and_what_never_was_leaves_a_session_that_works(start):
     client = start()
-    call = {"name": "run_python", "arguments": {"code": "import time; time.sleep(30)"}}
+    call = {"name": "run_python", "arguments": {"code": "import time; time.sleep(300)"}}
     idents = [client.start("tools/call", call) for _ in range(12)]
     for ident in [*idents, *range(10_000, 11_000), None, True, {}, [], "x" * 1000, 1.5]:
         client.cancel(ident)
     client.send({"jsonrpc": "2.0", "method": "notifications/cancelled"})
     client.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": []})
-    assert client.call_tool("run_python", {"code": "'after'"}, timeout=20).text.endswith("'after'")
+    assert client.call_tool("run_python", {"code": "'after'"}).text.endswith("'after'")
 
 
 def test_a_client_that_does_not_read_results_cannot_grow_it(environment):
     code = "print('x' * 30_000)"
     request = '{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"%s"}}}\n'
-    with subprocess.Popen(
-        [program("PYKEEP_BINARY")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
-    ) as server:
-        server.stdin.write(b'{"jsonrpc":"2.0","id":"x","method":"ping"}\n')
-        server.stdin.flush()
-        server.stdout.readline()
-        base = anonymous_bytes(server.pid)
-        os.set_blocking(server.stdin.fileno(), False)
-        data = b"".join((request % (ident, code)).encode() for ident in range(3000))
-        sent, peak, deadline = 0, 0, time.monotonic() + 4
-        while sent < len(data) and time.monotonic() < deadline:
-            try:
-                sent += os.write(server.stdin.fileno(), data[sent : sent + 65536])
-            except BlockingIOError:
-                time.sleep(0.02)
-            peak = max(peak, anonymous_bytes(server.pid))
-        server.stdin.close()
-        assert server.wait(5) == 0
-    assert peak - base < with_sanitizer(60 * MB)
+
+    def status_and_growth():
+        with subprocess.Popen(
+            [program("PYKEEP_BINARY")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+        ) as server:
+            server.stdin.write(b'{"jsonrpc":"2.0","id":"x","method":"ping"}\n')
+            server.stdin.flush()
+            server.stdout.readline()
+            base = anonymous_bytes(server.pid)
+            os.set_blocking(server.stdin.fileno(), False)
+            data = b"".join((request % (ident, code)).encode() for ident in range(3000))
+            sent, peak, deadline = 0, 0, time.monotonic() + 4
+            while sent < len(data) and time.monotonic() < deadline:
+                try:
+                    sent += os.write(server.stdin.fileno(), data[sent : sent + 65536])
+                except BlockingIOError:
+                    time.sleep(0.02)
+                peak = max(peak, anonymous_bytes(server.pid))
+            server.stdin.close()
+            return server.wait(20), peak - base
+
+    for _ in range(3):
+        status, growth = status_and_growth()
+        assert growth < with_sanitizer(60 * MB)
+        if status == 0:
+            return
+    raise AssertionError(f"it ended with {status}, as it does when two seconds are too short, three times")
 
 
 def test_a_process_that_prints_for_ever_does_not_keep_the_server_busy(fresh):
@@ -185,8 +193,9 @@ def test_a_process_that_prints_for_ever_does_not_keep_the_server_busy(fresh):
         return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
 
     memory = anonymous_bytes(fresh.client.process.pid)
-    before = spent()
+    before, begun = spent(), time.monotonic()
     time.sleep(2)
-    assert spent() - before < with_sanitizer(1.0)  # of two seconds; some 0.2 as shipped
+    share = (spent() - before) / (time.monotonic() - begun)
+    assert share < with_sanitizer(0.5)  # of a processor; some 0.1 as shipped
     assert anonymous_bytes(fresh.client.process.pid) - memory < with_sanitizer(30 * MB)
     assert fresh("flood.kill(); 'stopped'").text.endswith("'stopped'")

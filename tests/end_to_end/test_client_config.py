@@ -146,7 +146,7 @@ def pykeep(tmp_path):
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=20,
+            timeout=60,
         )
         assert ran.returncode == code, ran.stderr
         return ran

@@ -1,8 +1,7 @@
 """How a kernel ends, and what the next call is told. (peers 3.14)"""
 
-import time
-
 import pytest
+from conftest import until
 
 NEW = "[A new kernel was started: the last one died: {}. Variables from before are gone; files in /workspace are kept.]\n"
 
@@ -55,6 +54,7 @@ def test_an_exit_with_a_status_is_an_error_and_keeps_variables(run):
 
 def test_a_kernel_that_dies_between_two_cells(fresh):
     fresh("import threading, os\nthreading.Timer(0.3, os._exit, [7]).start()")
-    time.sleep(1)
+    listed = fresh.client.call_tool
+    until(lambda: f"{fresh.session}: no kernel" in listed("list_sessions").text)
     text = fresh("1").text
     assert text.startswith("[A new kernel was started: the last one ") and text.endswith("\n1")

@@ -1,6 +1,7 @@
 """A session as a notebook and as a script: valid, private, and with the same results when run again."""
 
 import base64
+import itertools
 import json
 import re
 import subprocess
@@ -8,7 +9,7 @@ import subprocess
 import nbclient
 import nbformat
 import pytest
-from conftest import program
+from conftest import program, put_on_disk
 from mcp_client import McpError
 from test_hibernation import handle_of, images, run  # noqa: F401
 
@@ -118,7 +119,7 @@ def test_a_script_of_plain_python_needs_no_ipython(shared_server, tmp_path):
     script = export(client, session, "script.py")["text"]
     assert "import" not in script
     ran = subprocess.run(
-        ["python3", "-I", "-S", "-"], input=script, capture_output=True, text=True, timeout=20
+        ["python3", "-I", "-S", "-"], input=script, capture_output=True, text=True, timeout=60
     )
     assert (ran.returncode, ran.stdout) == (0, "ZeroDivisionError('division by zero')\n21\n")
     client.call_tool("close_session", {"session": session})
@@ -149,22 +150,28 @@ def test_both_are_bounded_and_say_what_is_missing(shared_server):
 
 def pykeep(*arguments, env, code=0):
     command = [program("PYKEEP_BINARY"), "sessions", "export", *arguments]
-    ran = subprocess.run(command, env=env, capture_output=True, text=True, timeout=30)
+    ran = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
     assert ran.returncode == code, ran.stderr
     return ran
 
 
 def test_the_history_outlives_the_server(images, start, environment, tmp_path):  # noqa: F811
-    first = start("--session", "kept")
-    session = handle_of(run(first, "a = 1"))
-    run(first, "b = 2")
-    first.close(5)  # puts the kernel on disk
-    second = start("--session", "kept")
+    names = itertools.count()
+
+    def work():
+        name = f"kept{next(names)}"
+        first = start("--session", name)
+        session = handle_of(run(first, "a = 1"))
+        run(first, "b = 2")
+        return first, (name, session)
+
+    name, session = put_on_disk(work)
+    second = start("--session", name)
     run(second, "c = a + b")
     notebook_of(second, session)  # the history is written behind the answer: now it is
     second.process.kill()
     second.close()
-    third = start("--session", "kept")
+    third = start("--session", name)
     sources = [cell.source for cell in notebook_of(third, session).cells]
     assert sources == ["a = 1", "b = 2", "c = a + b"]
     run(third, "d = 4")
@@ -173,12 +180,12 @@ def test_the_history_outlives_the_server(images, start, environment, tmp_path): 
 
     # The command line reads it while the server goes on.
     book = export(third, session, "notebook.ipynb")["text"]
-    assert pykeep("kept", env=environment).stdout == book
+    assert pykeep(name, env=environment).stdout == book
     file = tmp_path / "all.py"
     pykeep(session, "--format", "py", "-o", str(file), env=environment)
     assert file.read_text() == export(third, session, "script.py")["text"]
     assert "no session named nobody" in pykeep("nobody", env=environment, code=1).stderr
-    missing = pykeep("kept", "-o", str(tmp_path / "no" / "where"), env=environment, code=1)
+    missing = pykeep(name, "-o", str(tmp_path / "no" / "where"), env=environment, code=1)
     assert "cannot write" in missing.stderr
 
 

@@ -27,7 +27,7 @@ def bearer(token):
     return {"Authorization": f"Bearer {token}"}
 
 
-def said_within(server, text, limit=10.0):
+def said_within(server, text, limit=30.0):
     end = time.monotonic() + limit
     while text not in server.stderr:
         assert time.monotonic() < end, f"{text!r} is not in:\n{server.stderr}"
@@ -143,7 +143,7 @@ def test_no_token_gets_into_the_log(server):
     for path in ("/metrics", "/no-such-path", f"/files/{ALICE}", f"/metrics?access_token={ALICE}"):
         server.request("GET", path, headers=bearer(ALICE))
     server.request("GET", "/mcp", headers={**bearer(BOB), "Mcp-Session-Id": ALICE})
-    assert "status=200" in server.stderr
+    said_within(server, "status=200")
     assert ALICE not in server.stderr
     assert BOB not in server.stderr
 

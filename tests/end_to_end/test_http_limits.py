@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import environment_in, program
+from conftest import best_of_three, environment_in, program, until
 from http_server import HttpServer
 from mcp_client import LEGACY, anonymous_bytes
 
@@ -45,7 +45,7 @@ def fresh(tmp_path):
 
 def connect(server):
     host, port = server.address.split(":")
-    return socket.create_connection((host, int(port)), timeout=10)
+    return socket.create_connection((host, int(port)), timeout=30)
 
 
 def message(method, params=None, **fields):
@@ -65,7 +65,7 @@ def initialize(server):
 
 def is_well(server):
     try:
-        return server.request("GET", "/healthz", timeout=10)[0] == 200
+        return server.request("GET", "/healthz", timeout=30)[0] == 200
     except OSError as gone:
         pytest.fail(f"{gone}; its status: {server.process.poll()}\n{server.stderr}")
 
@@ -251,28 +251,30 @@ def test_running_out_of_descriptors_is_survived(tmp_path):
     command = ["prlimit", "--nofile=64:64", str(binary)]
     with HttpServer(command, env=environment_in(tmp_path)) as server:
         clients = [connect(server) for _ in range(120)]
-        time.sleep(0.3)
+        until(lambda: "Too many open files" in server.stderr)
         for client in clients:
             client.close()
         assert is_well(server)
-        assert "Too many open files" in server.stderr
 
 
 # ---- how it ends ----
 
 
 def test_it_ends_at_once_when_nothing_runs(fresh):
-    server = fresh()
-    idle = connect(server)
-    headers = {**initialize(server), "Accept": "text/event-stream", "Host": "localhost"}
-    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    stream = connect(server)
-    stream.sendall(f"GET /mcp HTTP/1.1\r\n{lines}\r\n".encode())
-    assert stream.recv(4096).startswith(b"HTTP/1.1 200 ")
-    begin = time.monotonic()
-    assert server.stop() == 0
-    assert time.monotonic() - begin < 3
-    assert idle.recv(1) == b""
+    def seconds():
+        server = fresh()
+        idle = connect(server)
+        headers = {**initialize(server), "Accept": "text/event-stream", "Host": "localhost"}
+        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        stream = connect(server)
+        stream.sendall(f"GET /mcp HTTP/1.1\r\n{lines}\r\n".encode())
+        assert stream.recv(4096).startswith(b"HTTP/1.1 200 ")
+        begin = time.monotonic()
+        assert server.stop() == 0
+        assert idle.recv(1) == b""
+        return time.monotonic() - begin
+
+    best_of_three(3, seconds)
 
 
 def start_cell(server, code):
@@ -287,10 +289,12 @@ def start_cell(server, code):
     return client
 
 
-def wait_for_cell(path, limit=30):
-    end = time.monotonic() + limit
-    while not path() and time.monotonic() < end:
-        time.sleep(0.05)
+def takes_nobody(server):
+    try:
+        connect(server).close()
+    except ConnectionRefusedError:
+        return True
+    return False
 
 
 def kernels(server):
@@ -302,7 +306,7 @@ def kernels(server):
 def test_a_cell_that_runs_has_the_grace_to_end(fresh):
     server = fresh("--grace", "20")
     client = start_cell(server, "import time; time.sleep(2); print('finished')")
-    wait_for_cell(lambda: kernels(server))
+    until(lambda: kernels(server), 60)
     server.process.send_signal(signal.SIGTERM)
     received = b""
     while part := client.recv(65536):
@@ -312,23 +316,26 @@ def test_a_cell_that_runs_has_the_grace_to_end(fresh):
 
 
 def test_a_cell_that_runs_on_is_stopped_after_the_grace(fresh):
-    server = fresh("--grace", "1")
-    start_cell(server, "import time; time.sleep(600)")
-    wait_for_cell(lambda: kernels(server))
-    begin = time.monotonic()
-    assert server.stop() == 0
-    assert time.monotonic() - begin < 8
+    def seconds():
+        server = fresh("--grace", "1")
+        start_cell(server, "import time; time.sleep(600)")
+        until(lambda: kernels(server), 60)
+        begin = time.monotonic()
+        assert server.stop() == 0
+        return time.monotonic() - begin
+
+    best_of_three(8, seconds)
 
 
 def test_the_second_signal_ends_it_at_once(fresh):
     server = fresh("--grace", "60")
     start_cell(server, "import time; time.sleep(600)")
-    wait_for_cell(lambda: kernels(server))
+    until(lambda: kernels(server), 60)
     server.process.send_signal(signal.SIGTERM)
-    time.sleep(0.3)
+    until(lambda: takes_nobody(server))  # two signals that come together are one
     assert server.process.poll() is None
     server.process.send_signal(signal.SIGTERM)
-    assert server.process.wait(5) == 128 + signal.SIGTERM
+    assert server.process.wait(20) == 128 + signal.SIGTERM
 
 
 def test_readiness_is_what_doctor_says(server):

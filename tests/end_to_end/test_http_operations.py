@@ -188,7 +188,7 @@ def test_what_is_no_request_is_counted_and_logged_all_the_same(server, sent, sta
     sample = f'pykeep_http_requests_total{{path="other",status="{status}"}}'
     before = metrics(server).get(sample, 0)
     host, port = server.address.split(":")
-    with socket.create_connection((host, int(port)), timeout=10) as client:
+    with socket.create_connection((host, int(port)), timeout=30) as client:
         client.sendall(sent)
         assert client.recv(4096).startswith(f"HTTP/1.1 {status} ".encode())
     assert metrics(server)[sample] == before + 1
@@ -209,8 +209,8 @@ def test_what_is_no_request_is_counted_and_logged_all_the_same(server, sent, sta
 def test_a_traceparent_that_is_none_is_not_logged(server, trace):
     count = len(events(server, "request"))
     server.request("GET", "/healthz", headers={"traceparent": trace})
-    line = until(lambda: events(server, "request")[count:])[-1]
-    assert "traceparent" not in line
+    lines = until(lambda: [x for x in events(server, "request")[count:] if x["path"] == "/healthz"])
+    assert "traceparent" not in lines[-1]
 
 
 def events(server, name):
@@ -229,7 +229,9 @@ def test_lines_for_people(tmp_path):
 
 def test_too_many_requests_are_told_when_to_come_back(tmp_path):
     with start(tmp_path, "--rate-limit", "1") as server:
-        answers = [server.request("GET", "/metrics", headers=AUTHORIZED) for _ in range(14)]
+        answers = []  # ten at once, and one more for each second that this takes
+        while len(answers) < 100 and (not answers or answers[-1][0] != 429):
+            answers.append(server.request("GET", "/metrics", headers=AUTHORIZED))
         statuses = [status for status, _, _ in answers]
         assert statuses[0] == 200 and statuses[-1] == 429
         assert int(answers[-1][1]["Retry-After"]) >= 1
@@ -249,16 +251,17 @@ def test_an_audit_file_that_cannot_be_written_stops_nothing(tmp_path):
         for _ in range(3):
             assert not run(server, "1", session=handle).is_error
         until(lambda: metrics(server)["pykeep_audit_lost_total"] == 3)
+        until(lambda: "lines are lost" in server.stderr)
         assert server.stderr.count("lines are lost") == 1
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, most))
         ident = run(server, "1", session=handle).execution["execution"]
         until(lambda: ident in audit.read_text())
         assert json.loads(audit.read_text().splitlines()[-1])["execution"] == ident
-        assert "written again" in server.stderr
+        until(lambda: "written again" in server.stderr)
 
 
 @pytest.mark.parametrize("place", ["/nowhere/audit", "/dev/null"])
 def test_an_audit_file_that_cannot_be_opened_is_said_at_once(tmp_path, place):
     command = [program("PYKEEP_BINARY"), "http", "--listen", "127.0.0.1:0", "--audit-file", place]
-    done = subprocess.run(command, env=environment_in(tmp_path), capture_output=True, text=True, timeout=30)
+    done = subprocess.run(command, env=environment_in(tmp_path), capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and place in done.stderr

@@ -41,7 +41,7 @@ import struct
 import time
 
 import pytest
-from conftest import environment_in, program, until
+from conftest import best_of_three, environment_in, program, until
 from http_server import HttpServer
 from mcp_client import LEGACY, MODERN, McpError, anonymous_bytes
 
@@ -307,7 +307,7 @@ def test_a_ticket_cannot_be_bent_into_a_path(server, handle):
 
 def test_blank_lines_and_whatever_looks_like_an_event_pass_through_a_stream(server, handle):
     printed = "one\n\n\ntwo & three\r\n\ndata: {}\n\nevent: message\nid: 9\n\n: comment\n"
-    code = f"import time; time.sleep(1.2); print({printed!r}, end='')"
+    code = f"import time; time.sleep(3); print({printed!r}, end='')"
     params = {"name": "run_python", "arguments": {"code": code, "session": handle}}
     status, headers, body = Mcp(server).post("tools/call", params)
     assert headers["Content-Type"] == "text/event-stream"
@@ -317,12 +317,15 @@ def test_blank_lines_and_whatever_looks_like_an_event_pass_through_a_stream(serv
 
 
 def test_the_head_of_a_stream_does_not_wait_for_its_first_event(server):
-    begin = time.monotonic()
-    with raw(server, "GET", "/mcp", Mcp(server).headers | STREAM) as client:
-        assert b"text/event-stream" in read_until(client, b"\r\n\r\n", 5)
-    with raw(server, "GET", "/sse", ALICE | STREAM) as client:
-        assert b"event: endpoint" in read_until(client, b"\n\n", 5)
-    assert time.monotonic() - begin < 3
+    def seconds():
+        begin = time.monotonic()
+        with raw(server, "GET", "/mcp", Mcp(server).headers | STREAM) as client:
+            assert b"text/event-stream" in read_until(client, b"\r\n\r\n")
+        with raw(server, "GET", "/sse", ALICE | STREAM) as client:
+            assert b"event: endpoint" in read_until(client, b"\n\n")
+        return time.monotonic() - begin
+
+    best_of_three(3, seconds)
 
 
 def test_streams_that_are_torn_off_spoil_no_other_and_leave_nothing(server, handle):
@@ -404,7 +407,7 @@ def test_an_id_is_no_authorization(server):
 
 def test_an_event_id_opens_the_stream_of_its_own_session_only(server, handle):
     owner = Mcp(server)
-    code = "import time; time.sleep(1.2); print('for the owner')"
+    code = "import time; time.sleep(3); print('for the owner')"
     _, _, body = owner.post(
         "tools/call", {"name": "run_python", "arguments": {"code": code, "session": handle}}
     )

@@ -1,5 +1,6 @@
 """What a cell cannot do and cannot see; each claim is tried from inside a cell. (peers 5)"""
 
+import contextlib
 import os
 import socket
 import time
@@ -22,7 +23,7 @@ def shared_server(tmp_path_factory):
         run.directory = directory
         run("pass")
         yield run
-        client.close(10)
+        client.close()
 
 
 def value(run, code):
@@ -129,7 +130,7 @@ answers = {{}}
 for host in {hosts!r}:
     started = time.monotonic()
     try: answers[host] = 'connected', socket.create_connection((host, {port}), timeout=3)
-    except OSError as error: answers[host] = type(error).__name__, time.monotonic() - started < 0.1
+    except OSError as error: answers[host] = type(error).__name__, time.monotonic() - started < 2
 answers"""
         answers = value(run, code)
     assert {fast for _, fast in answers.values()} == {True}, answers
@@ -142,7 +143,7 @@ import socket, time
 started = time.monotonic()
 try: answer = socket.gethostbyname('x.example')
 except OSError as error: answer = type(error).__name__
-answer, time.monotonic() - started < 0.1"""
+answer, time.monotonic() - started < 2"""
     assert value(run, code) == ("gaierror", True)
 
 
@@ -405,7 +406,8 @@ def test_nothing_listens(run):
     assert value(run, "[line for line in open('/proc/net/tcp')][1:]") == []
     own = set()
     for fd in os.listdir(f"/proc/{run.client.process.pid}/fd"):
-        own.add(os.readlink(f"/proc/{run.client.process.pid}/fd/{fd}"))
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            own.add(os.readlink(f"/proc/{run.client.process.pid}/fd/{fd}"))
     for table in ("tcp", "tcp6", "udp", "udp6"):
         with open(f"/proc/net/{table}", encoding="ascii") as lines:
             assert not {f"socket:[{line.split()[9]}]" for line in list(lines)[1:]} & own

@@ -7,7 +7,7 @@ import pytest
 from conftest import program
 
 
-def pykeep(environment, *arguments, timeout=30):
+def pykeep(environment, *arguments, timeout=60):
     return subprocess.run(
         [program("PYKEEP_BINARY"), *arguments],
         env=environment,

@@ -36,9 +36,9 @@ def test_a_cell_is_stopped_at_its_limit_and_asks_questions(start):
     value(client, "x = 1")
     late = python(client, "import time\nprint('begun'); time.sleep(60)", timeout=1)
     assert late.is_error and "variables are kept" in late.text and "begun" in late.text
-    assert late.seconds < 10
+    assert late.seconds < 30
     assert "Ada" in value(client, "input('Name? ')")
-    running = python(client, "import time\nfor i in range(100): print(i, flush=True); time.sleep(.1)", wait=1)
+    running = python(client, "import time\nfor i in range(600): print(i, flush=True); time.sleep(.1)", wait=3)
     assert "running" in running.text and "0\n1\n" in running.text
     stopped = client.call_tool("interrupt_execution", {"execution": running.execution["execution"]})
     assert "variables are kept" in stopped.text
@@ -91,8 +91,12 @@ def test_a_cell_that_ran_when_the_server_was_killed_is_not_run_again(start):
     made = client.call_tool("create_session", {})
     handle = handle_of(made)
     value(client, "n = 0", session=handle)
-    running = python(client, "import time\nn += 1\ntime.sleep(60)", session=handle, wait=1)
-    assert "running" in running.text
+    code = "import time\nn += 1\nprint('begun', flush=True)\ntime.sleep(60)"
+    running = python(client, code, session=handle, wait=1)
+    ident = {"execution": running.execution["execution"], "wait": 0}
+    assert "running" in until(
+        lambda: "begun" in (now := client.call_tool("wait_execution", ident).text) and now
+    )
     kill(client)
     after = start()
     assert "1" in value(after, "print('n is', n)", session=handle)

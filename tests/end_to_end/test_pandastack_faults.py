@@ -1,7 +1,8 @@
 # ruff: noqa: F811 (fixtures)
 """Sessions at PandaStack on a bad network, with a server that is killed now and then.
 
-PYKEEP_FAULTS is how many faults there are (24), PYKEEP_SEED what draws them; `./dev faults` takes both. A worker
+PYKEEP_FAULTS is how many faults there are (24), PYKEEP_SEED what draws them (with PYKEEP_FAULTS, others each time);
+`./dev faults` takes both. A worker
 drives one session and knows what its kernel must hold; with its own session it does one thing at a time.
 """
 
@@ -20,7 +21,8 @@ from mcp_client import Client, ServerGone, anonymous_bytes
 from pandastack import KEY, environment, fake, handle_of, python, value  # noqa: F401
 
 FAULTS = int(os.environ.get("PYKEEP_FAULTS", "24"))
-SEED = int(os.environ.get("PYKEEP_SEED", "0")) or random.randrange(1, 1 << 30)
+DRAWN = random.randrange(1, 1 << 30) if "PYKEEP_FAULTS" in os.environ else 20261129
+SEED = int(os.environ.get("PYKEEP_SEED", "0")) or DRAWN
 WORKERS = 3
 RATE = 0.15  # of the requests
 MAY_GROW = with_sanitizer(48 << 20)
@@ -238,10 +240,10 @@ def test_nothing_runs_twice_and_nothing_is_lost_in_silence(fake, environment, ca
     python(servers.client, "1")
     for handle in re.findall(r"^([a-z2-7]{26})", servers.call("list_sessions", {}).text, re.M):
         assert not servers.call("close_session", {"session": handle}).is_error
-    until(lambda: fake.tick(60) or not fake.sandboxes(), 40)
+    until(lambda: fake.tick(60) or not fake.sandboxes(), 60)
     servers.client.close()
-    assert fake.counters()["processes"] == 0
+    until(lambda: fake.counters()["processes"] == 0)
     # One that was being made when its server was killed, or refused too late, nobody knows: it expires there.
     unknown = set(fake.counters()["snapshots"]) - at_first
     assert len(unknown) <= servers.kills + faults // 20, unknown
-    assert not leftovers.strays(environment["PYKEEP_STATE_DIR"])
+    until(lambda: not leftovers.strays(environment["PYKEEP_STATE_DIR"]))

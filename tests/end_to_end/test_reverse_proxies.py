@@ -110,7 +110,7 @@ class Proxied:
         self.wait_until_up()
 
     def wait_until_up(self):
-        end = time.monotonic() + 10
+        end = time.monotonic() + 30
         while True:
             try:
                 return self.request("GET", "/healthz")
@@ -125,7 +125,7 @@ class Proxied:
 
     def close(self):
         self.proxy.terminate()
-        self.proxy.wait(10)
+        self.proxy.wait(20)
         self.log.close()
         self.server.stop()
 
@@ -187,7 +187,7 @@ def session(proxied):
 
 def test_progress_arrives_while_the_cell_runs(proxied, session):
     proxied.call("run_python", code="1", session=session)  # the kernel is up
-    code = "import time\nfor i in range(4): print('step', i, flush=True); time.sleep(0.7)"
+    code = "import time\nfor i in range(8): print('step', i, flush=True); time.sleep(0.7)"
     arguments = {"code": code, "session": session}
     connection, response = proxied.open_call("run_python", arguments, token="t")
     assert response.headers["Content-Type"].startswith("text/event-stream")

@@ -8,8 +8,8 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import program
-from test_hibernation import handle_of, images, run  # noqa: F401
+from conftest import program, put_on_disk
+from test_hibernation import handle_of, images, run, session_on_disk  # noqa: F401
 
 
 @pytest.fixture(scope="module")
@@ -134,9 +134,7 @@ def test_a_copy_of_the_workspace_has_the_mapped_files(server, start):
     assert run(server, WORKS, session=session).text.endswith("3.0 1.0 /workspace\n")
     for each in (fork, again, session):
         server.call_tool("close_session", {"session": each})
-    client = start()
-    handle = handle_of(run(client, MAPS_FILES_OF_ITS_WORKSPACE))
-    client.close()
+    handle = session_on_disk(start, MAPS_FILES_OF_ITS_WORKSPACE)
     woken = run(start(), WORKS, session=handle)
     assert woken.text.endswith("3.0 1.0 /workspace\n"), woken.text
 
@@ -154,9 +152,7 @@ GONE = {
 
 @pytest.mark.parametrize("code", GONE)
 def test_a_file_that_went_meanwhile_is_named(images, start, environment, code):  # noqa: F811
-    first = start()
-    handle = handle_of(run(first, "open('data', 'wb').write(b'x' * 9000);" + code + "; x = 5"))
-    first.close()
+    handle = session_on_disk(start, "open('data', 'wb').write(b'x' * 9000);" + code + "; x = 5")
     name, said = GONE[code]
     path = pathlib.Path(environment["PYKEEP_STATE_DIR"]) / "sessions" / handle / "workspace" / name
     assert path.exists()
@@ -231,11 +227,15 @@ def test_the_operator_sees_and_deletes_them(images, start, environment):  # noqa
             env=environment,
             capture_output=True,
             text=True,
-            timeout=20,
+            timeout=60,
         )
 
-    client = start("--session", "work")
-    run(client, "x = 1")
+    def work():
+        client = start("--session", "work")
+        run(client, "x = 1")
+        return client, client
+
+    client, _ = work()
     made = snapshot(client, name="mine")
     assert f'{made} "mine"' in pykeep("snapshots", "list").stdout
     assert "execution: 1" in pykeep("snapshots", "show", made).stdout
@@ -245,6 +245,7 @@ def test_the_operator_sees_and_deletes_them(images, start, environment):  # noqa
     handle = pykeep("sessions", "list").stdout.split()[2]
     assert "runs" in pykeep("sessions", "close", handle).stderr
     client.close()
+    put_on_disk(work)
     assert "variables and files" in pykeep("sessions", "list").stdout
     assert pykeep("sessions", "close", handle).returncode == 0
     assert pykeep("sessions", "list").stdout == ""

@@ -6,10 +6,10 @@ import re
 import shutil
 import socket
 import subprocess
-import time
 
+import leftovers
 import pytest
-from conftest import environment_in, program
+from conftest import environment_in, program, until
 from http_server import HttpServer
 from mcp_client import anonymous_bytes
 
@@ -17,8 +17,12 @@ MIB = 1 << 20
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    environment = environment_in(tmp_path_factory.mktemp("transfers"))
+def environment(tmp_path_factory):
+    return environment_in(tmp_path_factory.mktemp("transfers"))
+
+
+@pytest.fixture(scope="module")
+def server(environment):
     with HttpServer([program("PYKEEP_BINARY")], "--upload-max", "64MiB", env=environment) as server:
         yield server
         assert server.stop() == 0
@@ -119,13 +123,10 @@ def test_an_upload_that_breaks_off_leaves_nothing(server, session):
         path = url.removeprefix(server.url)
         head = f"PUT {path} HTTP/1.1\r\nHost: {server.address}\r\nContent-Length: 1000000\r\n\r\n"
         client.sendall(head.encode() + b"x" * 500_000)
-        time.sleep(0.3)
+        until(lambda: any("/workspace/" in file for file in leftovers.descriptors(server.process.pid)))
         assert server.request("PUT", url, b"other")[0] == 409  # while the first one is under way
-    for _ in range(50):  # the server has yet to see that the client has gone
-        status, _, body = server.request("PUT", url, b"whole")
-        if status != 409:
-            break
-        time.sleep(0.1)
+    # The server has yet to see that the client has gone.
+    status, _, body = until(lambda: (got := server.request("PUT", url, b"whole"))[0] != 409 and got)
     assert status == 201, body
     listed = session.tool("list_files").text
     assert "half.bin  5 B" in listed

@@ -21,6 +21,12 @@ needs_images = pytest.mark.skipif(
 )
 
 
+def served(command, port):
+    """Starts a server in a guest, and waits until it listens."""
+    listens = f"grep -qs ':{port:04X} [0-9A-F]*:0000 0A ' /proc/net/tcp /proc/net/tcp6"
+    return f"setsid {command} >/dev/null 2>&1 & until {listens}; do sleep 0.02; done"
+
+
 @dataclass
 class Answer:
     status: int

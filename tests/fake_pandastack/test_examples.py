@@ -168,12 +168,12 @@ def test_exec_over_a_websocket(server, api, sandbox):
         headers = {"Authorization": "Bearer pds_local_dev_token"}
         async with aiohttp.ClientSession() as session, session.ws_connect(url, headers=headers) as socket:
             await socket.send_json(shown["client"][0])
-            received = [await socket.receive_json(timeout=10) for _ in range(2)]
+            received = [await socket.receive_json(timeout=60) for _ in range(2)]
             await socket.send_json({"id": "r2", "cmd": "sleep 20", "timeout_seconds": 1})
             await socket.send_json({"id": "r3", "cmd": "sleep 20"})
             await socket.send_json({"id": "r3", "cancel": True})
-            cancelled = await socket.receive_json(timeout=10)
-            return [*received, await socket.receive_json(timeout=10)], cancelled
+            cancelled = await socket.receive_json(timeout=60)
+            return [*received, await socket.receive_json(timeout=60)], cancelled
 
     received, cancelled = asyncio.run(play())
     assert json.dumps(received) == json.dumps(shown["server"])
@@ -307,7 +307,7 @@ def test_volumes_and_ports(api, sandbox):
     like(again, api.post("/v1/volumes", body(again)))
     api.delete("/v1/volumes/data")
     like(label, api.post(sandbox + "/ports", body(label)))
-    api.run(sandbox, "setsid python3 -m http.server 8000 >/dev/null 2>&1 & sleep 0.5")
+    api.run(sandbox, running.served("python3 -m http.server 8000", 8000))
     like(ports, api.get(sandbox + "/ports"))
     refused = api.get(sandbox + "/proxy/9999/")
     assert refused.status == nobody["response"]["status"]

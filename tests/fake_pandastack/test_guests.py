@@ -11,7 +11,7 @@ DAEMON = "setsid nohup sleep 54321 >/dev/null 2>&1 &"
 
 
 def until(condition):
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not (found := condition()):
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -55,9 +55,7 @@ def test_its_python(api, sandbox):
 
 def test_its_own_network_and_files(api, sandbox):
     other = api.create()
-    api.run(
-        sandbox, "echo 1 > /workspace/file; setsid python3 -m http.server 8000 >/dev/null 2>&1 & sleep 0.4"
-    )
+    api.run(sandbox, "echo 1 > /workspace/file; " + running.served("python3 -m http.server 8000", 8000))
     assert api.get(sandbox + "/proxy/8000/file").status == 404  # served from /root
     assert api.get(other + "/proxy/8000/").status == 502
     assert api.get(other + "/fs?path=/workspace/file").status == 404
@@ -70,7 +68,8 @@ def test_a_command_ends_with_its_pipes(api, sandbox):
     """As an SSH channel does: what a daemon still holds keeps the answer waiting."""
     start = time.monotonic()
     api.run(sandbox, DAEMON)
-    assert time.monotonic() - start < 1
+    assert time.monotonic() - start < 30
+    start = time.monotonic()
     api.run(sandbox, "sleep 1 & exit 0")
     assert time.monotonic() - start > 1
     assert with_words("sleep 54321")
@@ -116,7 +115,7 @@ def test_a_killed_fake_leaves_nothing(server):
 def test_proxy_streams(api, sandbox):
     """What the guest has sent arrives while it goes on; the key stays outside."""
     program = """
-import http.server, time
+import http.server, os, time
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     def do_POST(self):
@@ -124,22 +123,22 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(200); self.send_header("Transfer-Encoding", "chunked"); self.end_headers()
         names = sorted(name.lower() for name in self.headers)
         for piece in (self.path.encode(), body, repr(names).encode()):
-            self.wfile.write(b"%x\\r\\n%s\\r\\n" % (len(piece), piece)); self.wfile.flush(); time.sleep(0.3)
+            self.wfile.write(b"%x\\r\\n%s\\r\\n" % (len(piece), piece)); self.wfile.flush()
+            while not os.path.exists("seen"): time.sleep(0.01)
         self.wfile.write(b"0\\r\\n\\r\\n")
 http.server.ThreadingHTTPServer(("0.0.0.0", 8000), Handler).serve_forever()
 """
     api.put(sandbox + "/fs?path=/root/serve.py", program.encode())
-    api.run(sandbox, "setsid python3 serve.py >/dev/null 2>&1 & sleep 0.4")
+    api.run(sandbox, running.served("python3 serve.py", 8000))
     api.connection.request(
         "POST",
         sandbox + "/proxy/8000/a%2Fb?c=%20d",
         body=b"\0\xff",
         headers={"Authorization": f"Bearer {running.TOKEN}", "X-Pykeep-Secret": "s"},
     )
-    start = time.monotonic()
     with api.connection.getresponse() as response:
         assert response.read1() == b"/a%2Fb?c=%20d"
-        assert time.monotonic() - start < 0.25
+        running.Api(api.port).put(sandbox + "/fs?path=/root/seen", b"")
         rest = response.read()
     assert rest.startswith(b"\0\xff")
     assert b"x-pykeep-secret" in rest and b"authorization" not in rest
@@ -157,7 +156,7 @@ while True:
     open("/root/gone", "w").close()
 """
     api.put(sandbox + "/fs?path=/root/serve.py", program.encode())
-    api.run(sandbox, "setsid python3 serve.py >/dev/null 2>&1 & sleep 0.2")
+    api.run(sandbox, running.served("python3 serve.py", 8000))
     with socket.create_connection(("127.0.0.1", api.port)) as client:
         client.sendall(f"GET {sandbox}/proxy/8000/ HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         api.output(sandbox, "until test -e asked; do sleep 0.01; done")

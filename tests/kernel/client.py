@@ -114,14 +114,14 @@ class Kernel:
         self._streams = {out: "out", err: "err"}
         self._next = 0
         self.background = []
-        self.ready = self.wait_for_frame(40)
+        self.ready = self.wait_for_frame(90)
         assert self.ready["ev"] == "ready", self.ready
 
     def send(self, header):
         data = json.dumps(header).encode()
         self._link.sendall(struct.pack("<II", len(data), 0) + data)
 
-    def wait_for_frame(self, timeout=20):
+    def wait_for_frame(self, timeout=60):
         return self._frame(time.monotonic() + timeout, self.background)[0]
 
     def start(self, code, **arguments):
@@ -129,13 +129,13 @@ class Kernel:
         self.send({"op": "execute", "id": self._next, "code": code, "can_ask": False, **arguments})
         return self._next
 
-    def run(self, code, timeout=30, answers=(), on_frame=None, **arguments):
+    def run(self, code, timeout=60, answers=(), on_frame=None, **arguments):
         """Runs a cell to its end. `answers`: replies to its input requests."""
         began = time.monotonic()
         cell = self.start(code, **arguments)
         return self.finish(cell, timeout, answers, on_frame, began)
 
-    def finish(self, cell, timeout=30, answers=(), on_frame=None, began=None):
+    def finish(self, cell, timeout=60, answers=(), on_frame=None, began=None):
         began = began or time.monotonic()
         answers = list(answers)
         result = Result()
@@ -168,7 +168,16 @@ class Kernel:
     def interrupt(self):
         self.process.send_signal(signal.SIGINT)
 
-    def wait_for_output(self, text, timeout=10):
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def cpu(self):
+        """Seconds of processor that the kernel has used: what else the machine does hardly changes them."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def wait_for_output(self, text, timeout=30):
         """Reads the streams until `text` has come."""
         seen = b""
         deadline = time.monotonic() + timeout
@@ -222,7 +231,7 @@ class Kernel:
             except ConnectionResetError:
                 part = b""
             if not part:
-                self.process.wait(5)
+                self.process.wait(30)
                 self._drain(0, pieces)
                 raise KernelDied(self.process.returncode, pieces)
             data += part

@@ -24,11 +24,16 @@ def frame(header):
     return struct.pack("<II", len(data), 0) + data
 
 
-def wait_until(condition, seconds=10):
+def wait_until(condition, seconds=60):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def waits_for(file):
+    """Code that waits until the test has made a file in the workspace."""
+    return f"while not os.path.exists({file!r}): time.sleep(0.02)\n"
 
 
 class Refused(Exception):
@@ -60,7 +65,7 @@ class Answer:
         while (record := self.next())["is"] != "end":
             yield record
 
-    def next(self, timeout=20):
+    def next(self, timeout=60):
         if self._connection.sock is not None:
             self._connection.sock.settimeout(timeout)
         header, payload = struct.unpack("<II", self._exactly(8))
@@ -125,7 +130,7 @@ class Guest:
 
     def start(self, *words, ok=True):
         done = subprocess.run(
-            self.start_command(*words), env=self.environment, capture_output=True, text=True, timeout=40
+            self.start_command(*words), env=self.environment, capture_output=True, text=True, timeout=90
         )
         assert done.stderr == "", done.stderr
         report = json.loads(done.stdout)
@@ -144,7 +149,7 @@ class Guest:
 
     # ---- requests
 
-    def request(self, method, path, body=b"", headers=None, timeout=20):
+    def request(self, method, path, body=b"", headers=None, timeout=60):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
         given = {"X-Pykeep-Secret": self.secret} if headers is None else headers
         connection.request(method, path, body, given)
@@ -202,7 +207,7 @@ class Guest:
 
     def signal_relay(self, number=SIGKILL):
         os.kill(self.pid("relay"), number)
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 30
         while alive(self.pid("relay")) and number == SIGKILL:
             assert time.monotonic() < deadline
             time.sleep(0.005)

@@ -48,7 +48,8 @@ def test_a_broken_repr_is_text(kernel, code, text):
 def test_large_values_are_bounded(kernel):
     text = kernel.run("'x' * 22_000_000").result
     assert len(text) < 65_000 and "characters left out" in text
-    assert kernel.run("list(range(10**6))").seconds < 2
+    before = kernel.cpu()
+    assert kernel.run("list(range(10**6))").seconds < 30 and kernel.cpu() - before < 2
 
 
 def test_a_large_type_goes_to_a_file(kernel):

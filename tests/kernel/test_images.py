@@ -42,7 +42,7 @@ def test_a_large_photo_is_reduced(kernel):
 
 
 def test_a_cells_images_share_a_budget(kernel):
-    result = kernel.run(NOISE + "for _ in range(12): display(noise(600, 600))", timeout=60)
+    result = kernel.run(NOISE + "for _ in range(12): display(noise(600, 600))", timeout=180)
     sizes = [len(data) for _, data in result.images]
     assert sum(sizes) <= 375_000 and len(sizes) >= 2
     left_out = [frame for frame in result.displays if not frame["blobs"]]

@@ -1,6 +1,6 @@
 """stdout and stderr: bytes as they are, in order, soon, and fast."""
 
-import time
+from guest import wait_until
 
 
 def test_unicode_is_exact(kernel):
@@ -31,18 +31,22 @@ def test_python_text_comes_before_a_childs(kernel):
 
 
 def test_lines_arrive_while_the_cell_runs(kernel):
-    cell = kernel.start("import time\nprint('one'); print('two')\ntime.sleep(3)")
-    began = time.monotonic()
+    waiting = (
+        "import os, time\nprint('one'); print('two')\nwhile not os.path.exists('seen'): time.sleep(0.02)"
+    )
+    cell = kernel.start(waiting)
     kernel.wait_for_output("one\ntwo\n")
-    assert time.monotonic() - began < 2
+    (kernel.workspace / "seen").touch()
     kernel.finish(cell)
 
 
 def test_many_prints_are_fast(kernel):
+    before = kernel.cpu()
     result = kernel.run("for i in range(100_000): print(i)")
     assert result.out.endswith("99999\n")
     assert result.out.count("\n") == 100_000
-    assert result.seconds < 3  # 0.25 s on an idle machine
+    # 0.25 s on an idle machine; a busy one may let it wait, but not work more.
+    assert kernel.cpu() - before < 3 and result.seconds < 30
 
 
 def test_one_huge_print(kernel):
@@ -57,11 +61,14 @@ def test_tqdm_like_progress_goes_to_stderr(kernel):
 
 def test_output_of_a_thread_after_the_cell(kernel):
     kernel.run(
-        "import threading, time\n"
-        "def later():\n    time.sleep(0.2); print('from the background'); display(5)\n"
+        "import os, threading, time\n"
+        "def later():\n"
+        "    while not os.path.exists('cell-ended'): time.sleep(0.02)\n"
+        "    print('from the background'); display(5); open('later', 'w').close()\n"
         "threading.Thread(target=later).start()"
     )
-    time.sleep(0.5)
+    (kernel.workspace / "cell-ended").touch()
+    wait_until((kernel.workspace / "later").exists)
     result = kernel.run("6")
     assert "from the background" in result.out
     assert [frame["data"]["text/plain"] for frame in result.displays] == ["5", "6"]

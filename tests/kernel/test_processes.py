@@ -30,7 +30,7 @@ def test_a_spawned_worker_that_lacks_something_raises_and_does_not_hang(kernel, 
     kernel.run("import multiprocessing as mp")
     kernel.run(define)
     code = "with mp.get_context('spawn').Pool(2) as p: p.map(h, range(2))"
-    assert message in kernel.run(code, timeout=20).traceback
+    assert message in kernel.run(code).traceback
 
 
 def test_executor(kernel):

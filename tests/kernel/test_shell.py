@@ -74,5 +74,5 @@ def test_pip_install_and_import_in_the_same_cell(kernel, wheel):
 @pytest.mark.needs("pip")
 def test_pip_fails_soon_and_says_so(kernel):
     result = kernel.run("%pip install --no-index no-such-package-of-ours")
-    assert result.seconds < 10 and result.done["status"] == "ok"
+    assert result.seconds < 45 and result.done["status"] == "ok"
     assert "exit code 1" in result.err

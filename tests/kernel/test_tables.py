@@ -13,9 +13,10 @@ def test_small_frame_says_its_shape(kernel):
 
 def test_a_million_rows(kernel):
     kernel.run("import pandas as pd, numpy as np")
+    before = kernel.cpu()
     result = kernel.run("pd.DataFrame(np.random.rand(10**6, 3))")
     assert result.result.endswith("[1000000 rows x 3 columns]")
-    assert result.seconds < 2
+    assert kernel.cpu() - before < 2 and result.seconds < 30
     assert sum(len(text) for text in result.displays[0]["data"].values()) < 40_000
 
 

@@ -43,8 +43,12 @@ class Kernel(_Base):
         self._answer = None
         self._next = 0
         self.background = []
-        self.ready = self.wait_for_frame(40)
+        self.ready = self.wait_for_frame(90)
         assert self.ready["ev"] == "ready", self.ready
+
+    @property
+    def pid(self):
+        return self.guest.pid("kernel")
 
     def send(self, header):
         self._answer = self.guest.exchange(header)

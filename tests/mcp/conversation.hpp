@@ -98,7 +98,7 @@ class Conversation {
     io_.poll();
   }
   // Runs until every request has been served; false if one still is after `limit`.
-  bool run(std::chrono::milliseconds limit = std::chrono::milliseconds(5000)) {
+  bool run(std::chrono::milliseconds limit = std::chrono::milliseconds(30000)) {
     auto end = std::chrono::steady_clock::now() + limit;
     while (requests_.size() > 0 && std::chrono::steady_clock::now() < end) {
       io_.restart();

@@ -31,6 +31,13 @@ inline void run_to_end(boost::asio::io_context& io, awaitable<void> work,
   if (failure) std::rethrow_exception(failure);
 }
 
+// Lets things go on for some time. What is ready is done however late it has become.
+inline void let_run(boost::asio::io_context& io, std::chrono::milliseconds time) {
+  io.restart();
+  io.run_for(time);
+  io.poll();
+}
+
 inline boost::json::object object(std::string_view text) {
   return boost::json::parse(text).as_object();
 }

@@ -20,7 +20,7 @@ STDERR_KEPT = 500  # lines
 
 
 class HttpServer:
-    def __init__(self, command, *options, env=None, start_limit=30.0):
+    def __init__(self, command, *options, env=None, start_limit=60.0):
         listen = ["http", "--listen", "127.0.0.1:0", *options]
         self.process = subprocess.Popen([*command, *listen], env=env, stderr=subprocess.PIPE)
         self._stderr = collections.deque(maxlen=STDERR_KEPT)

@@ -115,7 +115,7 @@ class Client:
         self.notify("notifications/initialized")
         return result
 
-    def close(self, limit=5.0) -> int:
+    def close(self, limit=20.0) -> int:
         """Ends the input, as clients end a server, and returns its status; kills it after `limit`."""
         self._to_write.put(None)
         try:

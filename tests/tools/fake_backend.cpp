@@ -290,7 +290,7 @@ void World::run(awaitable<void> work, std::exception_ptr& failure) {
     failure = thrown;
     done = true;
   });
-  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   io.restart();
   while (!done && std::chrono::steady_clock::now() < deadline)
     io.run_one_for(std::chrono::milliseconds(100));

@@ -77,14 +77,16 @@ TEST_CASE("what another process is putting on disk is waited for") {
 }
 
 TEST_CASE("who waits for another process is not in the way of other sessions") {
-  fake::World world;
+  tools::SessionPolicy policy;
+  policy.hand_over = 100s;
+  fake::World world(policy);
   sandbox::SessionStore other(world.directory);
   sandbox::SessionLease lease = hold(other);
   async::TaskGroup tasks(world.io.get_executor());
   tasks.spawn(reach(world.sessions, "held-elsewhere"));
   auto begun = std::chrono::steady_clock::now();
   CHECK(world.call("create_session", {}).isError != true);
-  CHECK(std::chrono::steady_clock::now() - begun < 1s);
+  CHECK(std::chrono::steady_clock::now() - begun < 20s);
   tasks.cancel();
   world.wait(join(tasks));
 }

@@ -98,7 +98,7 @@ TEST_CASE("a kernel without use is put on disk, and wakes with the next executio
   world.backend.images = true;
   text(world, "set x 5");
   std::string handle = handle_of(world);
-  world.give_up_after(1600ms, world.sessions.expire());
+  world.give_up_after(4s, world.sessions.expire());
   CHECK(world.backend.sandboxes.empty());
   CHECK(world.sessions.live("local").at(0)->state() == tools::Session::State::hibernated);
   CHECK(contains(fake::text_of(world.call("list_sessions", {})), "on disk, variables kept"));
@@ -129,18 +129,18 @@ TEST_CASE("a server that ends while a kernel is put on disk waits for that, and 
 TEST_CASE("what cannot be frozen goes on, until it is stopped or can go without") {
   auto policy = no_checkpoints();
   policy.idle_timeout = 1s;
-  policy.session_ttl = 2s;
+  policy.session_ttl = 4s;
   fake::World world(policy);
   world.backend.images = true;
   world.backend.freeze_refusal = "it has a child process (sleep)";
   text(world, "set x 5");
-  world.give_up_after(1700ms, world.sessions.expire());
+  world.give_up_after(2200ms, world.sessions.expire());
   CHECK(world.backend.sandboxes.size() == 1);
   CHECK(world.backend.freezes == 1);  // not again and again
   CHECK(text(world, "get x") == "5");
   SUBCASE("it is said what an image does not carry") {
     world.backend.lost = {"fd 7: a TCP socket"};
-    world.give_up_after(2700ms, world.sessions.expire());
+    world.give_up_after(7s, world.sessions.expire());
     CHECK(world.backend.sandboxes.empty());
     CHECK(
         contains(text(world, "get x"),
@@ -148,8 +148,8 @@ TEST_CASE("what cannot be frozen goes on, until it is stopped or can go without"
   }
   SUBCASE("and why a kernel was not kept") {
     world.backend.images = false;
-    world.give_up_after(2700ms, world.sessions.expire());
-    CHECK(contains(text(world, "get x"), "was stopped after 2 seconds without use"));
+    world.give_up_after(7s, world.sessions.expire());
+    CHECK(contains(text(world, "get x"), "was stopped after 4 seconds without use"));
   }
 }
 

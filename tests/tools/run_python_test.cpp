@@ -148,10 +148,10 @@ TEST_CASE("cells of a session run one at a time, in the order they came") {
 
 TEST_CASE("a call that is cancelled stops its cell; one that was waiting never starts") {
   fake::World world;
-  world.give_up_after(50ms, "run_python", code("sleep"));
+  world.give_up_after(300ms, "run_python", code("sleep"));
   auto sleeping = world.call("run_python", started("sleep"));
   CHECK(world.backend.cells.size() == 2);  // the first one has made room
-  world.give_up_after(50ms, "run_python", code("print never"));
+  world.give_up_after(300ms, "run_python", code("print never"));
   auto next = world.call("run_python", started("ok"));
   world.call("interrupt_execution", execution(sleeping));
   CHECK(status_of(world.call("wait_execution", execution(next))) == "ok");
@@ -170,7 +170,7 @@ TEST_CASE("a queued execution can be interrupted, and ends at once") {
 
 TEST_CASE("what a session has to say is not lost with a call that was cancelled") {
   fake::World world;
-  world.give_up_after(50ms, "run_python", code("sleep"));
+  world.give_up_after(300ms, "run_python", code("sleep"));
   CHECK(contains(fake::text_of(world.call("run_python", code("ok"))), "New session "));
   CHECK(!contains(fake::text_of(world.call("run_python", code("ok"))), "New session "));
 }

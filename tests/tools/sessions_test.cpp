@@ -192,7 +192,7 @@ TEST_CASE("a kernel without use is stopped, and the next result says so") {
   policy.session_ttl = 1s;
   fake::World world(policy);
   world.call("run_python", code("ok"));
-  world.give_up_after(1600ms, world.sessions.expire());
+  world.give_up_after(4s, world.sessions.expire());
   CHECK(world.backend.sandboxes.empty());
   CHECK(
       contains(fake::text_of(world.call("run_python", code("ok"))),

@@ -27,13 +27,13 @@ class Conversation {
 
   ~Conversation() {
     tasks_.cancel();
-    run_until([&] { return ended_; }, Limit(5000));
+    run_until([&] { return ended_; }, Limit(30000));
     for (int fd : {to_server_[0], to_server_[1], from_server_[0], from_server_[1]})
       if (fd >= 0) close(fd);
   }
 
   // How much the server took before `limit` passed without it taking any more.
-  std::size_t write(std::string_view bytes, Limit limit = Limit(5000)) {
+  std::size_t write(std::string_view bytes, Limit limit = Limit(30000)) {
     std::size_t sent = 0;
     run_until(
         [&] {
@@ -51,7 +51,7 @@ class Conversation {
   void send(const std::string& line) { write(line + "\n"); }
 
   // The next line, or nothing within `limit`.
-  std::optional<std::string> receive(Limit limit = Limit(5000)) {
+  std::optional<std::string> receive(Limit limit = Limit(30000)) {
     std::size_t end = std::string::npos;
     run_until(
         [&] {

@@ -9,7 +9,7 @@ import time
 _MAIN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "pykeep_kernel/main.py")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _ROUNDS = 5  # through /proc: what is being killed may be forking
-TAKE_OVER_SECONDS = 2.0  # a kernel that was carried here under another pid connects well within
+TAKE_OVER_SECONDS = 5.0  # a kernel that was carried here under another pid connects well within
 
 
 def write_json(path, value):

@@ -72,13 +72,19 @@ TEST_CASE("what is repeated, and what is not") {
 
   SUBCASE("a guest that never comes up") {
     Scene scene(std::vector<std::string>(100, kWarmUp));
+    Settings settings = settings_for(scene.server);
+    settings.warm_up = 2s;
+    Patience patience = impatient();
+    patience.warm_up_first = 300ms;
+    patience.warm_up_most = 600ms;
+    Client client(scene.loop.io.get_executor(), settings, {}, patience);
     auto began = Clock::now();
-    auto error = scene.failure_of(exec(*scene.client));
+    auto error = scene.failure_of(exec(client));
     REQUIRE(error);
     CHECK(error->outcome == Outcome::refused);
     CHECK(scene.server.seen().size() >= 3);
-    CHECK(scene.server.seen().size() <= 6);  // 60 ms, from 10 ms apart to 20
-    CHECK(Clock::now() - began < 1s);
+    CHECK(scene.server.seen().size() <= 6);  // 2 s, from 0.3 s apart to 0.6
+    CHECK(Clock::now() - began < 20s);
   }
   SUBCASE("no POST is sent again after its connection broke") {
     for (const AnyCall& call : {create, exec, stream, put, snapshot, proxy}) {
@@ -128,7 +134,7 @@ TEST_CASE("a client can be destroyed while calls wait, also between two attempts
     auto began = Clock::now();
     loop.run(group.join());
     CHECK(closed == 3);
-    CHECK(Clock::now() - began < 2s);
+    CHECK(Clock::now() - began < 8s);
   }
 }
 

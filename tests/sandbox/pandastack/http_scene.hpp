@@ -20,7 +20,7 @@ inline Request ask(const std::string& url, const std::string& method = "GET",
   request.url = url;
   request.method = method;
   request.body = std::move(body);
-  request.limit = 15s;
+  request.limit = 45s;
   return request;
 }
 
@@ -47,7 +47,7 @@ class Gate {
   }
   bool wait() {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, 5s, [this] { return open_; });
+    return changed_.wait_for(lock, 30s, [this] { return open_; });
   }
 
  private:

@@ -24,7 +24,7 @@ inline Settings settings_for(const ScriptedServer& server) {
   settings.base = server.url("/v1");
   settings.key = kKey;
   settings.key_from = "PANDASTACK_API_KEY";
-  settings.warm_up = 60ms;
+  settings.warm_up = 30s;
   return settings;
 }
 

@@ -35,7 +35,7 @@ struct Loop {
   T run(async::awaitable<T> work) {
     auto result = boost::asio::co_spawn(io, std::move(work), boost::asio::use_future);
     io.restart();
-    io.run_for(std::chrono::seconds(20));
+    io.run_for(std::chrono::seconds(60));
     if (result.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
       throw std::logic_error("the test did not end in time");
     return result.get();
@@ -50,11 +50,11 @@ struct Seen {
   std::string header(const std::string& name) const { return has(name) ? headers.at(name) : ""; }
 };
 
-// One accepted connection. No wait is longer than five seconds.
+// One accepted connection. No wait is longer than thirty seconds.
 class Peer {
  public:
   explicit Peer(int fd) : fd_(fd) {
-    timeval limit{5, 0};
+    timeval limit{30, 0};
     setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   }
@@ -79,11 +79,11 @@ class Peer {
     setsockopt(fd_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     ended = true;
   }
-  // Whether the client closes its side, within ten seconds.
+  // Whether the client closes its side, within thirty seconds.
   bool is_left() {
     char byte;
     pollfd wait{fd_, POLLIN, 0};
-    return poll(&wait, 1, 10000) == 1 && recv(fd_, &byte, 1, 0) <= 0;
+    return poll(&wait, 1, 30000) == 1 && recv(fd_, &byte, 1, 0) <= 0;
   }
   // The next request; false at the end of the connection.
   bool receive(Seen& out, bool with_body = true);

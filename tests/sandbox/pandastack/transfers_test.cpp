@@ -90,14 +90,14 @@ TEST_CASE("libcurl repeats nothing that may have had an effect") {
 TEST_CASE("every wait has an end") {
   Loop loop;
   HttpOptions options;
-  options.connect_limit = 200ms;
+  options.connect_limit = 2s;
   Http http(loop.io.get_executor(), options);
   auto began = Clock::now();
 
   SUBCASE("the head of the answer does not come") {
     ScriptedServer server([](Peer& peer, const Seen&) { CHECK(peer.is_left()); });
     Request request = ask(server.url("/"), "POST");
-    request.limit = 200ms;
+    request.limit = 2s;
     auto error = failure_of(loop, http, std::move(request));
     REQUIRE(error);
     CHECK(error->failure == Failure::deadline);
@@ -129,9 +129,9 @@ TEST_CASE("every wait has an end") {
     CHECK(error->failure == Failure::deadline);
   }
   SUBCASE("the server never reads") {
-    ScriptedServer server([](Peer&, const Seen&) { std::this_thread::sleep_for(500ms); }, false);
+    ScriptedServer server([](Peer&, const Seen&) { std::this_thread::sleep_for(3s); }, false);
     Request request = ask(server.url("/"), "PUT", std::string(32 << 20, 'x'));
-    request.limit = 300ms;
+    request.limit = 2s;
     auto error = failure_of(loop, http, std::move(request));
     REQUIRE(error);
     CHECK(error->failure == Failure::deadline);
@@ -158,7 +158,7 @@ TEST_CASE("every wait has an end") {
     close(first);
     close(fd);
   }
-  CHECK(Clock::now() - began < 4s);
+  CHECK(Clock::now() - began < 20s);
 }
 
 TEST_CASE("a streamed answer") {
@@ -237,12 +237,12 @@ TEST_CASE("a call that is cancelled is given up") {
   Http http(loop.io.get_executor(), {});
   auto hurried = [](Http& client, Request request) -> awaitable<bool> {
     auto sending = client.send(std::move(request));
-    auto response = co_await async::within(100ms, std::move(sending));
+    auto response = co_await async::within(1s, std::move(sending));
     co_return response.has_value();
   };
   auto began = Clock::now();
   CHECK_FALSE(loop.run(hurried(http, ask(server.url("/"), "POST", "{}"))));
-  CHECK(Clock::now() - began < 1s);
+  CHECK(Clock::now() - began < 8s);
   CHECK(done.wait());
   CHECK(left);
 }
@@ -269,12 +269,12 @@ TEST_CASE("it can be destroyed with calls under way") {
   };
   async::TaskGroup group(loop.io.get_executor());
   for (int i = 0; i < 3; ++i) group.spawn(call(*http, server.url("/"), closed));
-  loop.io.run_for(50ms);
+  for (auto end = Clock::now() + 30s; count < 3 && Clock::now() < end;) loop.io.run_for(20ms);
   REQUIRE(arrived.wait());
   auto began = Clock::now();
   SUBCASE("and they end") {
     http.reset();
-    CHECK(Clock::now() - began < 500ms);
+    CHECK(Clock::now() - began < 8s);
     loop.run(group.join());
     CHECK(closed == 3);
   }

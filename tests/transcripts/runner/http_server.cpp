@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr milliseconds kStartLimit{20000};
+constexpr milliseconds kStartLimit{60000};
 // Two requests in a row shall reach the server in their order, on whatever connections.
 constexpr milliseconds kHeadStart{30};
 constexpr const char* kClaim = "io.modelcontextprotocol/protocolVersion";

@@ -203,7 +203,9 @@ TEST_CASE("a session is its principal's: another's id is like an unknown one") {
 }
 
 TEST_CASE("JSON when the answer comes soon, an event stream otherwise") {
-  McpConversation client;
+  auto limits = McpConversation::quick();
+  limits.json_wait = Limit(600);
+  McpConversation client(limits);
   const std::string id = client.initialize();
   struct Row {
     const char* name;
@@ -213,9 +215,9 @@ TEST_CASE("JSON when the answer comes soon, an event stream otherwise") {
   };
   for (const Row& row : {
            Row{"soon", "*/*", slow(1, 5), false},
-           Row{"later", "*/*", slow(2, 150), true},
+           Row{"later", "*/*", slow(2, 1500), true},
            Row{"progress", "*/*", slow(3, 20, 2, kProgress), true},
-           Row{"later, but only JSON is accepted", "application/json", slow(4, 150), false},
+           Row{"later, but only JSON is accepted", "application/json", slow(4, 1500), false},
            Row{"progress, but only JSON is accepted", "application/json", slow(5, 20, 2, kProgress),
                false},
            Row{"only events are accepted", "text/event-stream", slow(6, 5), true},

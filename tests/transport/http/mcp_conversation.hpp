@@ -161,7 +161,7 @@ class McpConversation {
   }
 
   template <class Condition>
-  bool run_until(Condition holds, Limit limit = Limit(5000)) {
+  bool run_until(Condition holds, Limit limit = Limit(30000)) {
     auto deadline = std::chrono::steady_clock::now() + limit;
     while (!holds()) {
       if (std::chrono::steady_clock::now() > deadline) return false;

@@ -54,12 +54,12 @@ class LiveListener {
   std::thread thread_;
 };
 
-// A client that sends and expects bytes as they are. No wait is longer than five seconds.
+// A client that sends and expects bytes as they are. No wait is longer than thirty seconds.
 class RawClient {
  public:
   explicit RawClient(std::uint16_t port, int receive_buffer = 0) {
     fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    timeval limit{5, 0};
+    timeval limit{30, 0};
     setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     int at_once = 1;
