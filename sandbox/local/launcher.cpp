@@ -20,6 +20,10 @@
 #include "sandbox/local/descriptors.hpp"
 #include "sandbox/local/ids.hpp"
 
+#ifdef PYKEEP_TSAN
+extern "C" void __tsan_ignore_thread_begin();
+#endif
+
 namespace sandbox::local {
 
 namespace {
@@ -161,12 +165,22 @@ constexpr struct {
     {"open what the sandbox may see", open_sources},
     {"stage what the sandbox may see", stage_sources},
     {"shift the clocks", shift_clocks},
-    {"limit resources", limit_resources},
     {"switch to an unprivileged user", become_user},
     {"die with the server", die_with_server},  // again: changing the user had cleared it
     {"place descriptors", place_descriptors},
+    // Last: they are the new program's. This process may be beyond them (ThreadSanitizer's memory
+    // counts for RLIMIT_DATA), and what is called here would fail.
+    {"limit resources", limit_resources},
     {"execute bwrap", execute},
 };
+
+// ThreadSanitizer does not know of clone3: to it the child is a thread of the server that closes
+// descriptors which other threads use. (After a fork() it does this itself.)
+void sanitizer_looks_away() {
+#ifdef PYKEEP_TSAN
+  __tsan_ignore_thread_begin();
+#endif
+}
 
 struct Failure {
   int step = 0;
@@ -174,6 +188,7 @@ struct Failure {
 };
 
 [[noreturn]] void become_program(Prepared& prepared, int report_fd) {
+  sanitizer_looks_away();
   Failure failure;
   for (;; ++failure.step) {
     failure.error = kSteps[failure.step].run(prepared);

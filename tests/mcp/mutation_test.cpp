@@ -14,7 +14,7 @@
 namespace {
 
 constexpr int kLines = 100'000;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef PYKEEP_SANITIZED
 constexpr bool kMeasurable = false;  // the sanitizer keeps freed memory
 #else
 constexpr bool kMeasurable = true;
