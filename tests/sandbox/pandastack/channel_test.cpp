@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <deque>
+#include <functional>
 
 #include "sandbox/frames.hpp"
 #include "sandbox/pandastack/errors.hpp"
@@ -21,7 +22,8 @@ std::string record(std::string_view header, std::string_view payload = {}) {
 
 struct Answered {
   std::vector<std::string> pieces;
-  bool cut = false;  // the connection ends after them
+  bool cut = false;                                   // the connection ends after them
+  std::function<awaitable<void>()> before_last = {};  // what happens before the last one comes
 };
 struct Failed {};  // whether it arrived is not known
 using Reply = std::variant<Answered, Failed, Refusal>;
@@ -29,10 +31,13 @@ using Reply = std::variant<Answered, Failed, Refusal>;
 class Body final : public RelayAnswer {
  public:
   explicit Body(Answered answer)
-      : pieces_(answer.pieces.begin(), answer.pieces.end()), cut_(answer.cut) {}
+      : pieces_(answer.pieces.begin(), answer.pieces.end()),
+        cut_(answer.cut),
+        before_last_(std::move(answer.before_last)) {}
   awaitable<std::optional<std::string>> read() override {
     if (pieces_.empty() && cut_) throw Error(Failure::cut, Outcome::unknown, "cut");
     if (pieces_.empty()) co_return std::nullopt;
+    if (pieces_.size() == 1 && before_last_) co_await before_last_();
     std::string piece = pieces_.front();
     pieces_.pop_front();
     co_return piece;
@@ -41,6 +46,7 @@ class Body final : public RelayAnswer {
  private:
   std::deque<std::string> pieces_;
   bool cut_;
+  std::function<awaitable<void>()> before_last_;
 };
 
 struct Script final : Route {
@@ -93,9 +99,8 @@ struct Desk {
     io.restart();
     io.run_for(50ms);
   }
-  void begin() {
-    channel =
-        std::make_unique<RelayChannel>(io.get_executor(), route, state(1, 7), 1 << 30, patience_);
+  void begin(RelayState now = state(1, 7)) {
+    channel = std::make_unique<RelayChannel>(io.get_executor(), route, now, 1 << 30, patience_);
   }
   void execute(int id) {
     run_to_end(io, channel->send(object(R"({"op":"execute","id":)" + std::to_string(id) + "}")));
@@ -147,6 +152,21 @@ TEST_CASE("a cell is one request, and none is made between cells") {
   CHECK(desk.story() == "thread(early) started hello done ");
   CHECK(desk.route->asked ==
         std::vector<std::string>{"POST /exchange?epoch=a-1&after=7&send=2 +frame"});
+}
+
+TEST_CASE("the end of what was before a cell is not the end of the cell") {
+  Desk desk;
+  auto first_cell = [&] { return desk.channel->send(object(R"({"op":"execute","id":5})")); };
+  Answered start{{record(R"({"seq":1,"is":"frame","header":{"ev":"ready"}})"),
+                  record(R"({"seq":1,"is":"end","why":"done"})")}};
+  start.before_last = first_cell;
+  std::string sent = record(R"({"seq":9,"is":"sent","number":1})");
+  desk.route->replies = {start, Answered{{sent + kStarted + kText, kDone + kEnd}}};
+  desk.begin(state(0));
+  CHECK(desk.story() == "ready started hello done ");
+  CHECK(desk.route->asked ==
+        std::vector<std::string>{"POST /exchange?epoch=a-1&after=0",
+                                 "POST /exchange?epoch=a-1&after=1&send=1 +frame"});
 }
 
 TEST_CASE("a connection that is lost is resumed, and the frame is delivered once") {

@@ -397,7 +397,7 @@ TEST_CASE("one principal's streams leave room for others'") {
   auto status = [&](const char* who) {
     RawClient client(listener.port());
     client.send(get("/stream", std::string("X-Principal: ") + who + "\r\n"));
-    return client.read_until("\n\n").substr(9, 3);
+    return client.read_until("\r\n\r\n").substr(9, 3);
   };
   CHECK(status("anna") == "503");
   CHECK(status("bert") == "200");
