@@ -69,7 +69,7 @@ class Printer {
     for (const auto& binary : display.binary) {
       std::string ending = ending_of(binary.mime);
       if (ending.empty()) continue;
-      fs::path path = directory_ / ("pykeep-" + std::to_string(++images_) + ending);
+      fs::path path = next_free(ending);
       std::ofstream file(path, std::ios::binary);
       file << binary.bytes;
       if (!file.flush()) throw std::runtime_error("cannot write " + path.string());
@@ -79,6 +79,14 @@ class Printer {
     const auto* plain = display.data.if_contains("text/plain");
     if (plain && plain->is_string())
       std::printf("%s\n", tools::plain_text(plain->get_string()).c_str());
+  }
+
+  // A chart of an earlier run stays.
+  fs::path next_free(const std::string& ending) {
+    fs::path path;
+    do path = directory_ / ("pykeep-" + std::to_string(++images_) + ending);
+    while (fs::exists(fs::symlink_status(path)));
+    return path;
   }
 
   void write(const sandbox::PythonError& error) {

@@ -61,6 +61,10 @@ def test_run_makes_the_directory_for_its_charts(environment, tmp_path):
     assert done.returncode == 0, done.stderr
     assert (directory / "pykeep-1.png").read_bytes().startswith(b"\x89PNG")
     assert str(directory / "pykeep-1.png") in done.stdout
+    (directory / "pykeep-1.png").write_text("mine")
+    again = pykeep(environment, "run", "-c", code, "--output", str(directory), timeout=120)
+    assert str(directory / "pykeep-2.png") in again.stdout, again.stderr
+    assert (directory / "pykeep-1.png").read_text() == "mine"
 
 
 def test_the_state_directory_is_its_users_alone_whatever_makes_it(environment):
