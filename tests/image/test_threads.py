@@ -39,10 +39,7 @@ def test_computing_threads_at_random_points(process, cycle):
         time.sleep(0.01 * (generation % 3))
         before = process.value("rounds")
         process = cycle(process)
-        end = time.monotonic() + frozen.LIMIT
-        while process.value("rounds") == before:
-            assert time.monotonic() < end
-            time.sleep(0.01)
+        until(lambda process=process, before=before: process.value("rounds") != before)
     assert process.value("wrong, ids == [t.native_id for t in threads]") == "([], True)"
     process.value("stop.set(), [t.join(5) for t in threads]")
     assert process.value("threading.active_count()") == "1"
@@ -72,11 +69,15 @@ def test_waiting_threads(process, cycle):
 BEGUN = "open('/workspace/begun', 'w').close()\n"
 
 
-def wait_until_begun(place):
+def until(condition):
     end = time.monotonic() + frozen.LIMIT
-    while not (place.workspace / "begun").exists():
+    while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+def wait_until_begun(place):
+    until((place.workspace / "begun").exists)
     (place.workspace / "begun").unlink()
 
 

@@ -159,8 +159,7 @@ class Workspace:
             os.close(os.open(placed, os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=own))
             os.rename(parts[0], name, src_dir_fd=own, dst_dir_fd=at)
         except FileNotFoundError:
-            if not exists(placed, own):
-                raise
+            os.lstat(placed, dir_fd=own)  # it is in place already, or this raises, too
         return self.info(names(given), os.lstat(name, dir_fd=at))
 
     def join(self, own, parts, given):
@@ -200,14 +199,6 @@ class Workspace:
             if total > given["enough"]:
                 break
         return {"used": total}
-
-
-def exists(name, at):
-    try:
-        os.lstat(name, dir_fd=at)
-    except FileNotFoundError:
-        return False
-    return True
 
 
 def is_dir(status):
